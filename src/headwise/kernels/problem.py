@@ -1,0 +1,67 @@
+"""One attention call, checked and complete: what every kernel is handed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from headwise.masks.base import Mask
+from headwise.masks.frame import Frame
+from headwise.positions.base import Bias
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Attention(q, k, v) with every option.
+
+    Scores of query i and key j, and what becomes of them:
+
+        s_ij = scale * q_i . k_j
+        s_ij = softcap * tanh(s_ij / softcap)          if softcap
+        s_ij = s_ij + bias_ij                          if bias
+        s_ij = -inf                                    where mask does not allow
+        lse_i = log(sum_j exp(s_ij) + exp(sink_h))     (the sink's term only if sinks)
+        P_ij = exp(s_ij - lse_i)                       0 in a row that may attend to nothing
+        out_i = sum_j dropout(P)_ij v_j
+
+    Shapes: q [*batch, heads, q_len, d_k]; k [*batch, kv_heads, k_len, d_k];
+    v [*batch, kv_heads, k_len, d_v]; sinks [heads]; seed int64 [] (only with dropout > 0).
+    """
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    frame: Frame
+    scale: float
+    mask: Mask | None = None
+    bias: Bias | None = None
+    softcap: float | None = None
+    sinks: Tensor | None = None
+    dropout: float = 0.0
+    seed: Tensor | None = None
+
+    @property
+    def kv_heads(self) -> int:
+        return self.k.shape[-3]
+
+    @property
+    def groups(self) -> int:
+        """Query heads that share one key/value head."""
+        return self.q.shape[-3] // self.k.shape[-3]
+
+    @property
+    def d_v(self) -> int:
+        return self.v.shape[-1]
+
+    @property
+    def score_dtype(self) -> torch.dtype:
+        """Scores, softmax and log-sum-exp are at least float32, whatever the inputs are."""
+        return torch.float64 if self.q.dtype == torch.float64 else torch.float32
+
+    def differentiable(self) -> tuple[Tensor, ...]:
+        """Every tensor that a gradient may flow to."""
+        extra = () if self.bias is None else self.bias.tensors()
+        sinks = () if self.sinks is None else (self.sinks,)
+        return (self.q, self.k, self.v, *sinks, *extra)

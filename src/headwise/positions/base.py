@@ -1,0 +1,48 @@
+"""Biases: numbers added to scores. A bias is never a mask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch import Tensor
+
+
+class Places(Protocol):
+    """Where rows and columns stand: positions broadcastable to [*batch, heads, rows, cols]."""
+
+    heads: int
+    q_len: int
+    k_len: int
+
+    def q(self, rows: Any) -> Tensor: ...
+    def k(self, cols: Any) -> Tensor: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Bias:
+    """Base of all biases. A subclass gives `scores`; kernels ask for one block at a time, so that
+    no bias but a dense tensor ever takes q_len x k_len memory."""
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that gradients may flow to."""
+        return ()
+
+    def with_tensors(self, *tensors: Tensor) -> Bias:
+        """The same bias over other tensors (kernels use it to differentiate block by block)."""
+        return self
+
+    def scores(self, q_pos: Tensor, k_pos: Tensor) -> Tensor:
+        """What is added to the score of the query at q_pos and the key at k_pos.
+
+        Shapes: [..., q, 1] and [..., 1, k] -> broadcastable to [*batch, heads, q, k]. Differentiable
+        in `tensors()`.
+        """
+        raise NotImplementedError
+
+    def block(self, places: Places, rows: Any, cols: Any) -> Tensor:
+        """The bias of the rectangle rows x cols (each a slice or an int64 tensor of indices)."""
+        return self.scores(places.q(rows), places.k(cols))
+
+    def check(self, *, batch: tuple[int, ...], heads: int, q_len: int, k_len: int) -> None:
+        """Raise ValueError where this bias doesn't fit the call."""
