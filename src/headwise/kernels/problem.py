@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
 import torch
 from torch import Tensor
@@ -59,6 +60,34 @@ class Problem:
     def score_dtype(self) -> torch.dtype:
         """Scores, softmax and log-sum-exp are at least float32, whatever the inputs are."""
         return torch.float64 if self.q.dtype == torch.float64 else torch.float32
+
+    def flatten(self) -> Problem:
+        """The same problem with all batch dimensions as one; views wherever strides allow."""
+        if len(self.frame.batch) == 1:
+            return self
+        return self._select(slice(None))
+
+    def at(self, index: slice) -> Problem:
+        """Some batch entries of a flat problem (dropout seeds a row by its place in the whole)."""
+        return self._select(index)
+
+    def _select(self, index: slice) -> Problem:
+        batch = self.frame.batch
+        count = prod(batch)
+        return replace(
+            self,
+            q=self.q.reshape(count, *self.q.shape[-3:])[index],
+            k=self.k.reshape(count, *self.k.shape[-3:])[index],
+            v=self.v.reshape(count, *self.v.shape[-3:])[index],
+            frame=self.frame.select(index),
+            mask=None if self.mask is None else self.mask.select(batch, index),
+            bias=None if self.bias is None else self.bias.select(batch, index),
+        )
+
+    def by_batch(self) -> bool:
+        """Whether batch entries may differ in who attends to whom."""
+        positions = self.frame.q_pos.ndim > 1 or self.frame.k_pos.ndim > 1
+        return self.mask is not None and (positions or self.mask.by_batch())
 
     def differentiable(self) -> tuple[Tensor, ...]:
         """Every tensor that a gradient may flow to."""

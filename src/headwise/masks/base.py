@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from headwise.masks.frame import Frame, Index
+from headwise.masks.frame import Frame, Index, select_batch
 
 
 class Tile(IntEnum):
@@ -28,8 +30,12 @@ class Tile(IntEnum):
 class Mask:
     """Base of all masks. Compose with `&`, `|` and `~`.
 
-    A subclass gives `allow` (and `tiles`, `check` and `block` where the defaults don't serve).
+    A subclass gives `allow` and `tiles` (and `check` and `block` where the defaults don't serve), and
+    names in `trailing` each field that holds a tensor with batch dimensions in front: how many
+    dimensions follow them.
     """
+
+    trailing: ClassVar[Mapping[str, int]] = {}
 
     def allow(self, q_pos: Tensor, k_pos: Tensor) -> Tensor:
         """Bool tensor: may the query at q_pos attend to the key at k_pos?
@@ -53,6 +59,26 @@ class Mask:
     def check(self, frame: Frame) -> None:
         """Raise ValueError where this mask doesn't fit the call (lengths beyond the tensors, shapes
         that don't broadcast, another device). Called before anything is computed."""
+
+    def select(self, batch: tuple[int, ...], index: slice) -> Mask:
+        """This mask for some batch entries: all batch dimensions become one, of which `index` is kept."""
+        changes: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Mask):
+                changes[field.name] = value.select(batch, index)
+            elif isinstance(value, Tensor):
+                changes[field.name] = select_batch(value, self.trailing[field.name], batch, index)
+        return replace(self, **changes) if changes else self
+
+    def by_batch(self) -> bool:
+        """Whether batch entries may differ in what this mask allows."""
+        values = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        return any(
+            value.by_batch() if isinstance(value, Mask) else value.ndim > self.trailing[name]
+            for name, value in values
+            if isinstance(value, Mask | Tensor)
+        )
 
     def dense(self, frame: Frame) -> Tensor:
         """The whole matrix, bool [*batch, heads, q_len, k_len] (an expanded view where it can be)."""

@@ -8,6 +8,7 @@ mask needs no other knowledge of the call, and a kernel none of the mask.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import torch
 from torch import Tensor
@@ -64,6 +65,27 @@ class Frame:
     def k(self, cols: Index) -> Tensor:
         """Positions of the keys `cols`, broadcastable to [*batch, heads, rows, keys]."""
         return _over_heads(self.k_pos[..., cols]).unsqueeze(-2)
+
+
+    def select(self, index: slice) -> Frame:
+        """The frame of some batch entries: all batch dimensions become one, of which `index` is kept."""
+        q_pos = select_batch(self.q_pos, 1, self.batch, index)
+        k_pos = select_batch(self.k_pos, 1, self.batch, index)
+        count = len(range(*index.indices(prod(self.batch))))
+        return Frame((count,), self.heads, self.q_len, self.k_len, q_pos, k_pos)
+
+
+def select_batch(tensor: Tensor, trailing: int, batch: tuple[int, ...], index: slice) -> Tensor:
+    """Fold the batch dimensions of `tensor` into one and keep the entries `index` of it.
+
+    A tensor [*batch (or ones, or nothing), then `trailing` more dimensions]. One that is the same for
+    the whole batch comes back without batch dimensions.
+    """
+    lead = tensor.shape[: tensor.ndim - trailing]
+    rest = tensor.shape[tensor.ndim - trailing :]
+    if all(size == 1 for size in lead):
+        return tensor.reshape(rest)
+    return tensor.expand(*batch, *rest).reshape(prod(batch), *rest)[index]
 
 
 def _over_heads(pos: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 
@@ -43,6 +44,29 @@ class Bias:
     def block(self, places: Places, rows: Any, cols: Any) -> Tensor:
         """The bias of the rectangle rows x cols (each a slice or an int64 tensor of indices)."""
         return self.scores(places.q(rows), places.k(cols))
+
+    def select(self, batch: tuple[int, ...], index: slice) -> Bias:
+        """This bias for some batch entries: all batch dimensions become one, of which `index` is kept.
+        A bias whose tensors have no batch dimensions is its own selection."""
+        return self
+
+    def backward(
+        self, places: Places, rows: Any, cols: Any, grad: Tensor, into: tuple[Tensor, ...]
+    ) -> None:
+        """Add to `into` (one tensor per entry of `tensors()`) what the gradient of one block,
+        [B, heads, rows, cols], sends to them."""
+        leaves = tuple(t.detach().requires_grad_() for t in self.tensors())
+        if not leaves:
+            return
+        with torch.enable_grad():
+            block = self.with_tensors(*leaves).block(places, rows, cols)
+        # Sum the gradient over what the block was broadcast along, before the chain rule.
+        while grad.ndim > block.ndim:
+            grad = grad.sum(dim=0)
+        narrow = [i for i, size in enumerate(block.shape) if size == 1 and grad.shape[i] != 1]
+        grad = grad.sum(dim=narrow, keepdim=True) if narrow else grad
+        for total, part in zip(into, torch.autograd.grad(block, leaves, grad.to(block.dtype)), strict=True):
+            total.add_(part)
 
     def check(self, *, batch: tuple[int, ...], heads: int, q_len: int, k_len: int) -> None:
         """Raise ValueError where this bias doesn't fit the call."""
