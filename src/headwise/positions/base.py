@@ -50,9 +50,7 @@ class Bias:
         A bias whose tensors have no batch dimensions is its own selection."""
         return self
 
-    def backward(
-        self, places: Places, rows: Any, cols: Any, grad: Tensor, into: tuple[Tensor, ...]
-    ) -> None:
+    def backward(self, places: Places, rows: Any, cols: Any, grad: Tensor, into: tuple[Tensor, ...]) -> None:
         """Add to `into` (one tensor per entry of `tensors()`) what the gradient of one block,
         [B, heads, rows, cols], sends to them."""
         leaves = tuple(t.detach().requires_grad_() for t in self.tensors())

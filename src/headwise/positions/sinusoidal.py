@@ -1,0 +1,105 @@
+"""The paper's positional encoding (Attention Is All You Need, section 3.5)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from headwise.positions.angles import frequencies, precise
+
+
+def sinusoidal(
+    length: int,
+    d_model: int,
+    *,
+    base: float = 10000.0,
+    positions: Tensor | None = None,
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+) -> Tensor:
+    """Sines and cosines of every position, one wavelength per pair of columns.
+
+        PE[pos, 2i]     = sin(pos / base^(2i / d_model))
+        PE[pos, 2i + 1] = cos(pos / base^(2i / d_model))
+
+    An odd `d_model` ends with a sine that has no cosine. Angles are computed in float64 (float32
+    where a device has no float64), so that far positions keep their phase.
+
+    Args:
+        length: number of positions, 0 .. length - 1 (unless `positions` is given).
+        d_model: width of the encoding.
+        base: the paper's 10000.
+        positions: numbers [..., length] to encode in place of 0 .. length - 1 (they may be fractions).
+        dtype: of the result (default: torch's default dtype).
+        device: of the result (default: that of `positions`, else torch's default device).
+
+    Returns: [..., length, d_model].
+
+    Raises:
+        ValueError: `d_model` below 1, `length` below 0, or `positions` whose last dimension isn't `length`.
+    """
+    if d_model < 1 or length < 0:
+        raise ValueError(
+            f"d_model={d_model} and length={length}: d_model must be 1 or more, length 0 or more."
+        )
+    if positions is None:
+        positions = torch.arange(length, device=device)
+    elif positions.shape[-1:] != (length,):
+        raise ValueError(
+            f"positions.shape={tuple(positions.shape)} but length={length}: the last dimension of positions "
+            f"must be length; pass length=positions.shape[-1]."
+        )
+    device = positions.device if device is None else torch.device(device)
+    pairs = (d_model + 1) // 2
+    steps = frequencies(pairs, d_model, base, device=device)  # [pairs]
+    angles = positions.to(device=device, dtype=precise(device)).unsqueeze(-1) * steps  # [..., length, pairs]
+    waves = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)  # sin, cos, sin, cos, ...
+    return waves[..., :d_model].to(dtype or torch.get_default_dtype())
+
+
+class Sinusoidal(nn.Module):
+    """x + PE: adds the paper's positional encoding to embeddings. It has no parameters and no limit.
+
+    Args:
+        d_model: width of the embeddings.
+        base: the paper's 10000.
+    """
+
+    def __init__(self, d_model: int, *, base: float = 10000.0) -> None:
+        super().__init__()
+        self.d_model = d_model
+        self.base = base
+
+    def forward(self, x: Tensor, *, offset: int | Tensor = 0, positions: Tensor | None = None) -> Tensor:
+        """Shapes: x [*batch, length, d_model] -> the same.
+
+        Args:
+            offset: position of the first step (a number, or int64 [*batch], one for each sequence).
+            positions: the positions themselves, [length] or [*batch, length], in place of `offset`.
+
+        Raises:
+            ValueError: x isn't `d_model` wide.
+        """
+        check_width(x, self.d_model)
+        if positions is None:
+            positions = steps_from(offset, x.shape[-2], x.device)
+        encoding = sinusoidal(x.shape[-2], self.d_model, base=self.base, positions=positions, dtype=x.dtype)
+        return x + encoding
+
+    def extra_repr(self) -> str:
+        return f"d_model={self.d_model}, base={self.base:g}"
+
+
+def steps_from(offset: int | Tensor, length: int, device: torch.device) -> Tensor:
+    """Positions offset, offset + 1, ...: [length], or [*batch, length] for an offset [*batch]."""
+    steps = torch.arange(length, device=device)
+    return offset.unsqueeze(-1) + steps if isinstance(offset, Tensor) else offset + steps
+
+
+def check_width(x: Tensor, d_model: int) -> None:
+    """Raise ValueError unless x is [*batch, length, d_model]."""
+    if x.ndim < 2 or x.shape[-1] != d_model:
+        raise ValueError(
+            f"x.shape={tuple(x.shape)}: expected [*batch, length, {d_model}]. Give the positions module "
+            f"d_model={x.shape[-1] if x.ndim else 1}, or x the width {d_model}."
+        )
