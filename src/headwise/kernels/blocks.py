@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from headwise.kernels.live import live_scores
 from headwise.kernels.problem import Problem
 from headwise.masks.base import Tile
-from headwise.masks.frame import Frame, Index
+from headwise.masks.frame import Index
 
 KEY_TILE = 64  # keys per tile of a mask: small enough that windows cost little, large enough for a GEMM
 
@@ -97,23 +98,6 @@ def allowed(problem: Problem, rows: Index, cols: Index) -> Tensor | None:
     return None if problem.mask is None else fold(problem.mask.block(problem.frame, rows, cols))
 
 
-def visible_columns(problem: Problem, rows: slice) -> Index:
-    """Keys that any query of the contiguous `rows` may attend to."""
-    frame = problem.frame
-    part = Frame(
-        frame.batch, frame.heads, rows.stop - rows.start, frame.k_len, frame.q_pos[..., rows], frame.k_pos
-    )
-    if problem.mask is None:
-        return slice(0, frame.k_len)
-    height = max(1, part.q_len)
-    # A mask that indexes a tensor by row can't be asked about part of the rows by position alone, so
-    # ask about the strip in the whole, when the strip is one of those that `strips` would cut.
-    for strip in strips(problem, height):
-        if strip.rows.start <= rows.start < strip.rows.stop and rows.stop <= strip.rows.stop:
-            return slice(0, 0) if strip.cols is None else strip.cols
-    return slice(0, frame.k_len)
-
-
 def block_scores(problem: Problem, rows: Index, cols: Index) -> Tensor:
     """Scores of the rectangle rows x cols, [B, H, r, c], as `Problem` defines them; differentiable.
 
@@ -130,36 +114,3 @@ def block_scores(problem: Problem, rows: Index, cols: Index) -> Tensor:
         scores = scores + fold(problem.bias.block(problem.frame, rows, cols)).to(dtype)
     allow = allowed(problem, rows, cols)
     return scores if allow is None else torch.where(allow, scores, float("-inf"))
-
-
-def live_scores(q: Tensor, k: Tensor) -> Tensor:
-    """q k^T for grouped heads: q [..., H, r, d], k [..., Hk, c, d] -> [..., H, r, c].
-
-    A row of q or k that holds NaN or Inf takes part as a constant: the product is what it should be,
-    but no gradient is multiplied by it, so that 0 x NaN never reaches a gradient.
-    """
-    q_ok, k_ok = finite_rows(q), finite_rows(k)
-    smooth = grouped_matmul(torch.where(q_ok, q, 0), torch.where(k_ok, k, 0).mT)
-    ok = grouped_and(q_ok, k_ok)
-    return torch.where(ok, smooth, grouped_matmul(q.detach(), k.detach().mT))
-
-
-def finite_rows(x: Tensor) -> Tensor:
-    """[..., n, 1]: whether every entry of the row is finite."""
-    return x.detach().isfinite().all(-1, keepdim=True)
-
-
-def grouped_matmul(left: Tensor, right: Tensor) -> Tensor:
-    """left [..., H, r, n] @ right [..., Hk, n, c], where query head i meets key/value head
-    i // (H / Hk); the right side is not copied."""
-    heads, kv_heads = left.shape[-3], right.shape[-3]
-    if heads == kv_heads:
-        return left @ right
-    rows = left.shape[-2]
-    folded = left.unflatten(-3, (kv_heads, heads // kv_heads)).flatten(-3, -2)  # [..., Hk, G r, n]
-    return (folded @ right).unflatten(-2, (heads // kv_heads, rows)).flatten(-4, -3)
-
-
-def grouped_and(q_ok: Tensor, k_ok: Tensor) -> Tensor:
-    groups = q_ok.shape[-3] // k_ok.shape[-3]
-    return q_ok & k_ok.repeat_interleave(groups, dim=-3).mT

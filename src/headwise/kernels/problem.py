@@ -42,6 +42,8 @@ class Problem:
     sinks: Tensor | None = None
     dropout: float = 0.0
     seed: Tensor | None = None
+    strict: bool = False  # refuse every path whose memory grows with q_len x k_len
+    batch_start: int = 0  # the first batch entry's number in the whole call
 
     @property
     def kv_heads(self) -> int:
@@ -74,6 +76,7 @@ class Problem:
     def _select(self, index: slice) -> Problem:
         batch = self.frame.batch
         count = prod(batch)
+        first, _, _ = index.indices(count)
         return replace(
             self,
             q=self.q.reshape(count, *self.q.shape[-3:])[index],
@@ -82,6 +85,7 @@ class Problem:
             frame=self.frame.select(index),
             mask=None if self.mask is None else self.mask.select(batch, index),
             bias=None if self.bias is None else self.bias.select(batch, index),
+            batch_start=self.batch_start + first,
         )
 
     def by_batch(self) -> bool:
@@ -94,3 +98,10 @@ class Problem:
         extra = () if self.bias is None else self.bias.tensors()
         sinks = () if self.sinks is None else (self.sinks,)
         return (self.q, self.k, self.v, *sinks, *extra)
+
+    def with_differentiable(self, tensors: tuple[Tensor, ...], *, has_sinks: bool) -> Problem:
+        """The same problem over other tensors, in the order of `differentiable()`."""
+        q, k, v, *rest = tensors
+        sinks = rest.pop(0) if has_sinks else None
+        bias = None if self.bias is None else self.bias.with_tensors(*rest)
+        return replace(self, q=q, k=k, v=v, sinks=sinks, bias=bias)

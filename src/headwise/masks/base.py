@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+import dataclasses
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any, NoReturn, Self
 
 import torch
 from torch import Tensor
 
-from headwise.masks.frame import Frame, Index, select_batch
+from headwise.masks.frame import Frame, Index
 
 
 class Tile(IntEnum):
@@ -26,16 +26,13 @@ class Tile(IntEnum):
     FULL = 2
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Mask:
     """Base of all masks. Compose with `&`, `|` and `~`.
 
-    A subclass gives `allow` and `tiles` (and `check` and `block` where the defaults don't serve), and
-    names in `trailing` each field that holds a tensor with batch dimensions in front: how many
-    dimensions follow them.
+    A subclass gives `allow` and `tiles` (and `check`, `block`, `describe`, `natural_lengths` where the
+    defaults don't serve).
     """
-
-    trailing: ClassVar[Mapping[str, int]] = {}
 
     def allow(self, q_pos: Tensor, k_pos: Tensor) -> Tensor:
         """Bool tensor: may the query at q_pos attend to the key at k_pos?
@@ -60,43 +57,87 @@ class Mask:
         """Raise ValueError where this mask doesn't fit the call (lengths beyond the tensors, shapes
         that don't broadcast, another device). Called before anything is computed."""
 
-    def select(self, batch: tuple[int, ...], index: slice) -> Mask:
-        """This mask for some batch entries: all batch dimensions become one, of which `index` is kept."""
-        changes: dict[str, Any] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, Mask):
-                changes[field.name] = value.select(batch, index)
-            elif isinstance(value, Tensor):
-                changes[field.name] = select_batch(value, self.trailing[field.name], batch, index)
-        return replace(self, **changes) if changes else self
-
-    def by_batch(self) -> bool:
-        """Whether batch entries may differ in what this mask allows."""
-        values = [(field.name, getattr(self, field.name)) for field in fields(self)]
-        return any(
-            value.by_batch() if isinstance(value, Mask) else value.ndim > self.trailing[name]
-            for name, value in values
-            if isinstance(value, Mask | Tensor)
-        )
-
     def dense(self, frame: Frame) -> Tensor:
         """The whole matrix, bool [*batch, heads, q_len, k_len] (an expanded view where it can be)."""
         whole = slice(None)
         full = (*frame.batch, frame.heads, frame.q_len, frame.k_len)
         return self.block(frame, whole, whole).expand(full)
 
+    def count(self, frame: Frame) -> Tensor:
+        """How many pairs are allowed, int64 [*batch, heads]. Memory stays linear in length."""
+        from headwise.masks.counting import tile_counts  # counting needs this class
+
+        pairs = tile_counts(self, frame, 128, 128).sum((-2, -1))
+        return pairs.expand(*frame.batch, frame.heads)
+
+    def density(self, frame: Frame) -> Tensor:
+        """The share of all q_len * k_len pairs that is allowed, float64 [*batch, heads] (0 where
+        there is no pair)."""
+        return self.count(frame).double() / max(frame.q_len * frame.k_len, 1)
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same mask with its tensors on `device`."""
+        moved: dict[str, Any] = {}
+        for name, value in self._parts().items():
+            if isinstance(value, Tensor | Mask):
+                moved[name] = value.to(device)
+        return dataclasses.replace(self, **moved) if moved else self
+
+    def describe(self) -> str:
+        """One line of plain words, e.g. "causal & window(before=127, after=0) & key lengths [3, 7]"."""
+        return repr(self)
+
+    def natural_lengths(self) -> tuple[int | None, int | None]:
+        """The q_len and k_len that this mask's own data speaks of, None where it fits any: what a
+        drawing takes when it is given no lengths."""
+        return None, None
+
+    def text(self, q_len: int | None = None, k_len: int | None = None, **options: Any) -> str:
+        """A picture in characters; options as in `headwise.masks.draw`."""
+        from headwise.masks.draw import draw  # drawing needs this class
+
+        return draw(self, q_len, k_len, **options)
+
+    def svg(self, q_len: int | None = None, k_len: int | None = None, **options: Any) -> str:
+        """A picture as a self-contained SVG; options as in `headwise.masks.draw_svg`."""
+        from headwise.masks.svg import draw_svg  # drawing needs this class
+
+        return draw_svg(self, q_len, k_len, **options)
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        return self.svg()
+
+    def _parts(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
+
+    def __repr__(self) -> str:
+        parts = (f"{name}={_brief(value)}" for name, value in self._parts().items() if value is not None)
+        return f"{type(self).__name__}({', '.join(parts)})"
+
     def __and__(self, other: Mask) -> Mask:
-        return And(self, other) if isinstance(other, Mask) else NotImplemented
+        return And(self, other) if isinstance(other, Mask) else _refuse(other, "&")
 
     def __or__(self, other: Mask) -> Mask:
-        return Or(self, other) if isinstance(other, Mask) else NotImplemented
+        return Or(self, other) if isinstance(other, Mask) else _refuse(other, "|")
+
+    def __rand__(self, other: object) -> Mask:
+        return _refuse(other, "&")  # a mask on the left takes __and__
+
+    def __ror__(self, other: object) -> Mask:
+        return _refuse(other, "|")  # a mask on the left takes __or__
 
     def __invert__(self) -> Mask:
         return Not(self)
 
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"the mask {self.describe()} is neither true nor false: compose masks with &, | and ~ "
+            "(not with `and`, `or`, `not`, which keep one of them in silence), and compare with `is None`"
+        )
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class And(Mask):
     """Both masks allow."""
 
@@ -117,8 +158,17 @@ class And(Mask):
         self.left.check(frame)
         self.right.check(frame)
 
+    def describe(self) -> str:
+        return " & ".join(_words(part, inside=And) for part in (self.left, self.right))
 
-@dataclass(frozen=True, eq=False)
+    def natural_lengths(self) -> tuple[int | None, int | None]:
+        return _longer(self.left, self.right)
+
+    def __repr__(self) -> str:
+        return " & ".join(_code(part, inside=And) for part in (self.left, self.right))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Or(Mask):
     """At least one of the masks allows."""
 
@@ -139,8 +189,17 @@ class Or(Mask):
         self.left.check(frame)
         self.right.check(frame)
 
+    def describe(self) -> str:
+        return " | ".join(_words(part, inside=Or) for part in (self.left, self.right))
 
-@dataclass(frozen=True, eq=False)
+    def natural_lengths(self) -> tuple[int | None, int | None]:
+        return _longer(self.left, self.right)
+
+    def __repr__(self) -> str:
+        return " | ".join(_code(part, inside=Or) for part in (self.left, self.right))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Not(Mask):
     """The mask does not allow."""
 
@@ -157,3 +216,50 @@ class Not(Mask):
 
     def check(self, frame: Frame) -> None:
         self.mask.check(frame)
+
+    def describe(self) -> str:
+        return f"not {_words(self.mask, inside=Not)}"
+
+    def natural_lengths(self) -> tuple[int | None, int | None]:
+        return self.mask.natural_lengths()
+
+    def __repr__(self) -> str:
+        return f"~{_code(self.mask, inside=Not)}"
+
+
+def tile_codes(some: Tensor, every: Tensor) -> Tensor:
+    """`Tile` codes from two bool tensors: may any pair of the tile attend, and may every pair?
+    (`every` must imply `some`.)"""
+    return some.to(torch.int8) + every
+
+
+def _refuse(other: object, sign: str) -> NoReturn:
+    if isinstance(other, Tensor):
+        raise TypeError(
+            f"`{sign}` joins masks, and one side is a {other.dtype} tensor of shape {list(other.shape)}: "
+            "write Allow(tensor), where True means may attend"
+        )
+    raise TypeError(f"`{sign}` joins masks, and one side is a {type(other).__name__}: {other!r}")
+
+
+def _words(mask: Mask, inside: type[Mask]) -> str:
+    nested = isinstance(mask, And | Or) and not isinstance(mask, inside)
+    return f"({mask.describe()})" if nested else mask.describe()
+
+
+def _code(mask: Mask, inside: type[Mask]) -> str:
+    nested = isinstance(mask, And | Or) and not isinstance(mask, inside)
+    return f"({mask!r})" if nested else repr(mask)
+
+
+def _longer(left: Mask, right: Mask) -> tuple[int | None, int | None]:
+    (q_left, k_left), (q_right, k_right) = left.natural_lengths(), right.natural_lengths()
+    q_known = [n for n in (q_left, q_right) if n is not None]
+    k_known = [n for n in (k_left, k_right) if n is not None]
+    return max(q_known, default=None), max(k_known, default=None)
+
+
+def _brief(value: object) -> str:
+    if isinstance(value, Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+    return repr(value)

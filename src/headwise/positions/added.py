@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from headwise.positions.base import Bias, Places
+from headwise.positions.base import Bias, Places, sum_to
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +48,8 @@ class AddedScores(Bias):
         if self.check_values and not self.tensor.requires_grad and _looks_like_mask(self.tensor):
             raise ValueError(
                 f"bias is {self.tensor.dtype} {tuple(self.tensor.shape)} and holds only 0 and 1: added to "
-                f"the scores it would mask nothing. If 1 means may attend, pass mask=Allow(tensor == 1); if 1 "
-                f"means hidden, mask=Allow(tensor == 0); if you do want to add these numbers, "
+                f"the scores it would mask nothing. If 1 means may attend, pass mask=Allow(tensor == 1); "
+                f"if 1 means hidden, mask=Allow(tensor == 0); if you do want to add these numbers, "
                 f"AddedScores(tensor, check_values=False)."
             )
 
@@ -70,6 +71,29 @@ class AddedScores(Bias):
             part = part[..., cols]
         return part
 
+    def select(self, batch: tuple[int, ...], index: slice) -> AddedScores:
+        lead, rest = self.tensor.shape[:-3], self.tensor.shape[-3:]
+        if not lead:
+            return self
+        if all(size == 1 for size in lead):
+            return self.with_tensors(self.tensor.reshape(rest))
+        full = self.tensor.expand(*batch, *rest).reshape(math.prod(batch), *rest)
+        return self.with_tensors(full[index])
+
+    def backward(
+        self, places: Places, rows: Any, cols: Any, grad: Tensor, into: tuple[Tensor, ...]
+    ) -> None:
+        # Straight into the rectangle: the general way would make a gradient of the whole tensor per block.
+        (target,) = into
+        grad = sum_to(grad, self.block(places, rows, cols)).to(target.dtype)
+        if target.ndim >= 2 and target.shape[-2] != 1:
+            target = target[..., rows, :]
+        if target.ndim == 0 or target.shape[-1] == 1 or isinstance(cols, slice):
+            target = target if target.ndim == 0 or target.shape[-1] == 1 else target[..., cols]
+            target += grad
+        else:
+            target.index_add_(-1, cols, grad)
+
     def check(self, *, batch: tuple[int, ...], heads: int, q_len: int, k_len: int) -> None:
         full = (*batch, heads, q_len, k_len)
         shape = tuple(self.tensor.shape)
@@ -88,6 +112,9 @@ def _looks_like_mask(tensor: Tensor) -> bool:
     if torch.compiler.is_compiling() or tensor.numel() == 0 or tensor.device.type == "meta":
         return False
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor):  # under vmap and grad, numbers can't be read
+        return False
+    first = tensor[(0,) * (tensor.ndim - 1)]  # one row nearly always tells, and costs nothing
+    if not bool(((first == 0) | (first == 1)).all().item()):
         return False
     ones = tensor == 1
     # Only zeros is a bias that does nothing yet (a learned one at its start), not a mask of everything.

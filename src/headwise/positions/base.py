@@ -58,13 +58,45 @@ class Bias:
             return
         with torch.enable_grad():
             block = self.with_tensors(*leaves).block(places, rows, cols)
-        # Sum the gradient over what the block was broadcast along, before the chain rule.
-        while grad.ndim > block.ndim:
-            grad = grad.sum(dim=0)
-        narrow = [i for i, size in enumerate(block.shape) if size == 1 and grad.shape[i] != 1]
-        grad = grad.sum(dim=narrow, keepdim=True) if narrow else grad
+        grad = sum_to(grad, block)
         for total, part in zip(into, torch.autograd.grad(block, leaves, grad.to(block.dtype)), strict=True):
             total.add_(part)
 
     def check(self, *, batch: tuple[int, ...], heads: int, q_len: int, k_len: int) -> None:
         """Raise ValueError where this bias doesn't fit the call."""
+
+    def __add__(self, other: Bias) -> Bias:
+        return Sum(self, other) if isinstance(other, Bias) else NotImplemented
+
+
+@dataclass(frozen=True, eq=False)
+class Sum(Bias):
+    """Both biases are added."""
+
+    left: Bias
+    right: Bias
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        return self.left.tensors() + self.right.tensors()
+
+    def with_tensors(self, *tensors: Tensor) -> Bias:
+        n = len(self.left.tensors())
+        return Sum(self.left.with_tensors(*tensors[:n]), self.right.with_tensors(*tensors[n:]))
+
+    def scores(self, q_pos: Tensor, k_pos: Tensor) -> Tensor:
+        return self.left.scores(q_pos, k_pos) + self.right.scores(q_pos, k_pos)
+
+    def block(self, places: Places, rows: Any, cols: Any) -> Tensor:
+        return self.left.block(places, rows, cols) + self.right.block(places, rows, cols)
+
+    def check(self, *, batch: tuple[int, ...], heads: int, q_len: int, k_len: int) -> None:
+        self.left.check(batch=batch, heads=heads, q_len=q_len, k_len=k_len)
+        self.right.check(batch=batch, heads=heads, q_len=q_len, k_len=k_len)
+
+
+def sum_to(grad: Tensor, block: Tensor) -> Tensor:
+    """Sum a gradient over what `block` was broadcast along."""
+    while grad.ndim > block.ndim:
+        grad = grad.sum(dim=0)
+    narrow = [i for i, size in enumerate(block.shape) if size == 1 and grad.shape[i] != 1]
+    return grad.sum(dim=narrow, keepdim=True) if narrow else grad

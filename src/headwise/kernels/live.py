@@ -1,0 +1,68 @@
+"""Matrix products in which a masked pair takes no part, even if it holds NaN or Inf.
+
+Floating point says 0 x NaN = NaN, so a weight of 0 does not keep what is masked out of a sum. These
+products do: each is the plain one where everything is finite, and costs a few more products of
+indicators where not (complaint: pytorch#101967).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def live_scores(q: Tensor, k: Tensor) -> Tensor:
+    """q k^T for grouped heads: q [..., H, r, d], k [..., Hk, c, d] -> [..., H, r, c].
+
+    A row of q or k that holds NaN or Inf takes part as a constant: the product is what it should be,
+    but no gradient is multiplied by it, so that 0 x NaN never reaches a gradient.
+    """
+    q_ok, k_ok = finite_rows(q), finite_rows(k)
+    smooth = grouped_matmul(torch.where(q_ok, q, 0), torch.where(k_ok, k, 0).mT)
+    ok = grouped_and(q_ok, k_ok)
+    return torch.where(ok, smooth, grouped_matmul(q.detach(), k.detach().mT))
+
+
+def finite_rows(x: Tensor) -> Tensor:
+    """[..., n, 1]: whether every entry of the row is finite."""
+    return x.detach().isfinite().all(-1, keepdim=True)
+
+
+def grouped_matmul(left: Tensor, right: Tensor) -> Tensor:
+    """left [..., H, r, n] @ right [..., Hk, n, c], where query head i meets key/value head
+    i // (H / Hk); the right side is not copied."""
+    heads, kv_heads = left.shape[-3], right.shape[-3]
+    if heads == kv_heads:
+        return left @ right
+    rows = left.shape[-2]
+    folded = left.unflatten(-3, (kv_heads, heads // kv_heads)).flatten(-3, -2)  # [..., Hk, G r, n]
+    return (folded @ right).unflatten(-2, (heads // kv_heads, rows)).flatten(-4, -3)
+
+
+def grouped_and(q_ok: Tensor, k_ok: Tensor) -> Tensor:
+    groups = q_ok.shape[-3] // k_ok.shape[-3]
+    return q_ok & k_ok.repeat_interleave(groups, dim=-3).mT
+
+
+def live_product(weights: Tensor, allow: Tensor, values: Tensor) -> Tensor:
+    """sum_j weights_ij values_j over the pairs that `allow` holds.
+
+    A NaN among the allowed values makes that output NaN, an Inf makes it Inf of that sign (weights are
+    probabilities); neither sends back a gradient. Values that are not allowed take no part.
+
+    Shapes: weights, allow [..., H, r, c]; values [..., Hk, c, d] -> [..., H, r, d].
+    """
+    finite = values.isfinite()
+    out = grouped_matmul(weights, torch.where(finite, values, 0))
+    return out + spread(allow, values.detach()).to(out.dtype)
+
+
+def spread(allow: Tensor, values: Tensor) -> Tensor:
+    """What the non-finite entries of `values` do to each sum over allowed pairs: 0, Inf, -Inf or NaN."""
+    pairs = allow.to(values.dtype)
+    inf = float("inf")
+    up = grouped_matmul(pairs, (values == inf).to(values.dtype)) > 0
+    down = grouped_matmul(pairs, (values == -inf).to(values.dtype)) > 0
+    nan = (grouped_matmul(pairs, values.isnan().to(values.dtype)) > 0) | (up & down)
+    taint = torch.zeros_like(up, dtype=values.dtype)
+    return taint.masked_fill(up, inf).masked_fill(down, -inf).masked_fill(nan, float("nan"))

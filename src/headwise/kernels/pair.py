@@ -1,0 +1,106 @@
+"""Kernels that bring a forward and a backward function, and how autograd calls them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from headwise.kernels.base import Kernel
+from headwise.kernels.problem import Problem
+from headwise.kernels.reference import Reference
+
+
+class Grads(NamedTuple):
+    """Gradients of a flat problem; `bias` has one per entry of `problem.bias.tensors()`."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    sinks: Tensor | None
+    bias: tuple[Tensor, ...]
+
+    def in_order(self) -> tuple[Tensor, ...]:
+        """In the order of `Problem.differentiable()`."""
+        return (self.q, self.k, self.v, *(() if self.sinks is None else (self.sinks,)), *self.bias)
+
+
+class PairKernel(Kernel):
+    """A kernel that is a pair of plain functions: a native one needs no more than that."""
+
+    def forward(self, problem: Problem) -> tuple[Tensor, Tensor]:
+        """(out, lse) of a flat problem, computed without autograd."""
+        raise NotImplementedError
+
+    def backward(
+        self, problem: Problem, out: Tensor, lse: Tensor, d_out: Tensor, d_lse: Tensor | None
+    ) -> Grads:
+        """Gradients from those of out and lse (None: zero), recomputing the weights from lse."""
+        raise NotImplementedError
+
+    def solve(self, problem: Problem) -> tuple[Tensor, Tensor]:
+        tensors = problem.differentiable()
+        if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
+            out, lse = _Solve.apply(self, problem, *tensors)
+            return out, lse
+        return self.forward(problem)
+
+
+class _Solve(torch.autograd.Function):
+    """Autograd's view of a pair kernel. Keeps the inputs, out and lse: memory linear in length."""
+
+    @staticmethod
+    def forward(ctx: Any, kernel: PairKernel, problem: Problem, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+        out, lse = kernel.forward(problem)
+        ctx.kernel = kernel
+        # Without the tensors: they are autograd's to keep, and to free after the backward pass.
+        ctx.shell = replace(problem, q=None, k=None, v=None, sinks=None)  # type: ignore[arg-type]
+        ctx.has_sinks = problem.sinks is not None
+        ctx.save_for_backward(out, lse, *tensors)
+        ctx.set_materialize_grads(False)
+        return out, lse
+
+    @staticmethod
+    def backward(ctx: Any, d_out: Tensor | None, d_lse: Tensor | None) -> tuple[Tensor | None, ...]:
+        out, lse, *tensors = ctx.saved_tensors
+        if d_out is None and d_lse is None:
+            return (None, None, *(None for _ in tensors))
+        problem = ctx.shell.with_differentiable(tuple(tensors), has_sinks=ctx.has_sinks)
+        if torch.is_grad_enabled():
+            return (None, None, *_graph_of_grads(ctx, problem, tensors, d_out, d_lse))
+        if d_out is None:
+            d_out = torch.zeros_like(out)
+        grads = ctx.kernel.backward(problem, out, lse, d_out, d_lse).in_order()
+        wanted = ctx.needs_input_grad[2:]
+        return (
+            None,
+            None,
+            *(
+                grad.to(tensor.dtype) if want else None
+                for grad, tensor, want in zip(grads, tensors, wanted, strict=True)
+            ),
+        )
+
+
+def _graph_of_grads(
+    ctx: Any, problem: Problem, tensors: list[Tensor], d_out: Tensor | None, d_lse: Tensor | None
+) -> tuple[Tensor | None, ...]:
+    """Gradients that can be differentiated again (`create_graph=True`), by the reference kernel."""
+    if problem.strict:
+        raise RuntimeError(
+            f"a second derivative through the kernel {ctx.kernel.name!r} is computed by 'reference', whose "
+            f"memory grows with q_len x k_len = {problem.frame.q_len} x {problem.frame.k_len}, and strict=True "
+            "forbids that: pass strict=False, or kernel='reference' if the memory is acceptable"
+        )
+    wanted = ctx.needs_input_grad[2:]
+    sources = [t for t, want in zip(tensors, wanted, strict=True) if want]
+    outputs = Reference().solve(problem)
+    pairs = [(y, g) for y, g in zip(outputs, (d_out, d_lse), strict=True) if g is not None]
+    grads = iter(
+        torch.autograd.grad(
+            [y for y, _ in pairs], sources, [g for _, g in pairs], create_graph=True, allow_unused=True
+        )
+    )
+    return tuple(next(grads) if want else None for want in wanted)
