@@ -1,0 +1,26 @@
+"""Who may attend to whom. True means may attend; compose with `&`, `|` and `~`."""
+
+from headwise.masks.allow import Allow
+from headwise.masks.base import And, Mask, Not, Or, Tile
+from headwise.masks.documents import Documents
+from headwise.masks.frame import Frame, Index
+from headwise.masks.lengths import KeyLengths, Prefix
+from headwise.masks.positional import Causal, ValidKeys
+from headwise.masks.window import Window
+
+__all__ = [
+    "Allow",
+    "And",
+    "Causal",
+    "Documents",
+    "Frame",
+    "Index",
+    "KeyLengths",
+    "Mask",
+    "Not",
+    "Or",
+    "Prefix",
+    "Tile",
+    "ValidKeys",
+    "Window",
+]

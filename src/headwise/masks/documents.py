@@ -1,0 +1,190 @@
+"""Several documents in one sequence, each deaf to the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from headwise.masks.base import Mask, tile_codes
+from headwise.masks.fits import (
+    INTEGERS,
+    batch_like,
+    counts,
+    dtype_name,
+    highest_position,
+    same_device,
+)
+from headwise.masks.frame import Frame, Index, block_ends
+
+NOBODY = -1  # the id of padding, and of positions that no id was given for
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Documents(Mask):
+    """A query attends to the keys of its own document: ids[q_pos] == ids[k_pos] >= 0.
+
+    Tokens with a negative id are padding: they attend to nothing and are attended by nobody. So do
+    positions below 0 (they have no id). Ids need no order; where they are sorted, tiles are exact.
+
+    Args:
+        ids: int [length] or [*batch, length]: the document of each position. It may be longer than
+            the call, as when a sequence is decoded in pieces, never shorter.
+        query_ids: int [q_len] or [*batch, q_len], for cross-attention: the document of each query
+            row; `ids` then speaks of the keys alone.
+
+    Raises:
+        TypeError: ids that are no int tensor.
+        ValueError: at the call: fewer ids than positions, a shape that doesn't broadcast to
+            [*batch, length], another device.
+    """
+
+    ids: Tensor
+    query_ids: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        for name, ids in (("ids", self.ids), ("query_ids", self.query_ids)):
+            if ids is None and name == "query_ids":
+                continue
+            if not isinstance(ids, Tensor):
+                fix = f": pass torch.tensor({ids!r})" if isinstance(ids, list | tuple) else ""
+                raise TypeError(f"Documents({name}=...) takes an int tensor, got {type(ids).__name__}{fix}")
+            if ids.dtype not in INTEGERS:
+                raise TypeError(
+                    f"Documents({name}=...) takes an int tensor of document numbers, got {dtype_name(ids)} "
+                    f"of shape {list(ids.shape)}: pass {name}.long() if its values are the numbers"
+                )
+            if ids.ndim == 0:
+                raise ValueError(
+                    f"Documents({name}=...) takes a number per position, [length] or [*batch, length], "
+                    "got a single number"
+                )
+            object.__setattr__(self, name, ids.long())  # room for NOBODY, also from uint8
+
+    @classmethod
+    def from_lengths(cls, lengths: Tensor) -> Documents:
+        """Documents one after another, of these lengths: int [documents]."""
+        counts("Documents.from_lengths", lengths)
+        if not isinstance(lengths, Tensor) or lengths.ndim != 1:
+            raise ValueError(f"Documents.from_lengths takes an int tensor [documents], got {lengths!r}")
+        return cls(torch.arange(len(lengths), device=lengths.device).repeat_interleave(lengths.long()))
+
+    @classmethod
+    def from_cu_seqlens(cls, cu_seqlens: Tensor) -> Documents:
+        """flash-attn's and torch varlen's `cu_seqlens`: int [documents + 1], where each document starts,
+        from 0 to the total length."""
+        counts("Documents.from_cu_seqlens", cu_seqlens)
+        if not isinstance(cu_seqlens, Tensor) or cu_seqlens.ndim != 1 or len(cu_seqlens) < 1:
+            raise ValueError(
+                f"Documents.from_cu_seqlens takes an int tensor [documents + 1], got {cu_seqlens!r}"
+            )
+        return cls.from_lengths(cu_seqlens.long().diff())
+
+    def allow(self, q_pos: Tensor, k_pos: Tensor) -> Tensor:
+        if self.query_ids is not None:
+            raise TypeError(
+                "Documents with query_ids speaks of query rows, not of positions: use block(frame, ...)"
+            )
+        return _same(_ids_at(self.ids, q_pos), _ids_at(self.ids, k_pos))
+
+    def block(self, frame: Frame, rows: Index, cols: Index) -> Tensor:
+        if self.query_ids is None:
+            return self.allow(frame.q(rows), frame.k(cols))
+        q_ids = self.query_ids[..., rows]
+        q_ids = (q_ids.unsqueeze(-2) if q_ids.ndim > 1 else q_ids).unsqueeze(-1)  # [*batch, 1, rows, 1]
+        return _same(q_ids, _ids_at(self.ids, frame.k(cols)))
+
+    def tiles(self, frame: Frame, q_block: int, k_block: int) -> Tensor:
+        if self.query_ids is not None:
+            q_ids = self.query_ids
+        else:
+            q_ids = _ids_along(self.ids, frame.q_pos, frame.q_start, frame.q_len)
+        k_ids = _ids_along(self.ids, frame.k_pos, frame.k_start, frame.k_len)
+        q_low, q_high, q_first = (_tile_rows(end) for end in _ends_of_ids(q_ids, q_block))
+        k_low, k_high, k_first = (_tile_cols(end) for end in _ends_of_ids(k_ids, k_block))
+        some = (q_low <= k_high) & (k_low <= q_high)
+        every = (q_first == q_high) & (k_first == k_high) & (q_high == k_high) & (q_high >= 0)
+        return tile_codes(some, every)
+
+    def check(self, frame: Frame) -> None:
+        lasts = {
+            "keys": highest_position(frame.k_pos, frame.k_start, frame.k_len),
+            "queries": highest_position(frame.q_pos, frame.q_start, frame.q_len),
+        }
+        if self.query_ids is not None:
+            lasts.pop("queries")
+            if self.query_ids.shape[-1] != frame.q_len:
+                raise ValueError(
+                    f"Documents: query_ids has {self.query_ids.shape[-1]} entries and there are "
+                    f"{frame.q_len} queries: it takes one document number per query row"
+                )
+            batch_like("Documents", "query_ids[..., 0]", self.query_ids.shape[:-1], frame.batch)
+            same_device("Documents(query_ids=...)", self.query_ids, frame)
+        for who, last in lasts.items():
+            if last is not None and last >= self.ids.shape[-1]:
+                raise ValueError(
+                    f"Documents: ids covers the positions 0 to {self.ids.shape[-1] - 1}, but the {who} go up "
+                    f"to position {last}: pass one document number per position (a negative one is padding)"
+                    + ("" if self.query_ids is not None else ", and query_ids= for cross-attention")
+                )
+        batch_like("Documents", "ids[..., 0]", self.ids.shape[:-1], frame.batch)
+        same_device("Documents", self.ids, frame)
+
+    def describe(self) -> str:
+        cross = "" if self.query_ids is None else f", query ids of shape {list(self.query_ids.shape)}"
+        return f"documents (ids of shape {list(self.ids.shape)}{cross})"
+
+    def natural_lengths(self) -> tuple[int | None, int | None]:
+        q_len = None if self.query_ids is None else self.query_ids.shape[-1]
+        return q_len, self.ids.shape[-1]
+
+
+def _same(q_ids: Tensor, k_ids: Tensor) -> Tensor:
+    return (q_ids == k_ids) & (q_ids >= 0)
+
+
+def _ids_at(ids: Tensor, pos: Tensor) -> Tensor:
+    """ids[*batch, pos], broadcastable to [*batch, heads, q, k]; NOBODY outside.
+
+    Shapes: ids [*batch or fewer, length]; pos [..., q, 1] or [..., 1, k].
+    """
+    length = ids.shape[-1]
+    if length == 0:
+        return torch.full_like(pos, NOBODY)
+    inside = (pos >= 0) & (pos < length)
+    at = pos.clamp(0, length - 1)
+    if ids.ndim == 1:
+        found = ids[at]
+    elif pos.ndim <= 2:
+        found = ids[..., at].unsqueeze(-3)  # [*batch, 1, q, 1]
+    else:
+        batch = torch.broadcast_shapes(ids.shape[:-1], at.shape[:-3])
+        at = at.expand(*batch, *at.shape[-3:])
+        found = ids.expand(*batch, length).gather(-1, at.flatten(-3)).view(at.shape)
+    return found.where(inside, NOBODY)
+
+
+def _ids_along(ids: Tensor, pos: Tensor, start: int | None, length: int) -> Tensor:
+    """The document of every row or column, [length] or [*batch, length]."""
+    if start == 0 and length <= ids.shape[-1]:
+        return ids[..., :length]
+    found = _ids_at(ids, pos.unsqueeze(-2) if pos.ndim == 1 else pos.unsqueeze(-2).unsqueeze(-2))
+    return found.squeeze(-2) if found.ndim <= 2 else found.squeeze(-2).squeeze(-2)
+
+
+def _ends_of_ids(ids: Tensor, block: int) -> tuple[Tensor, Tensor, Tensor]:
+    """For each block: its lowest id without padding (beyond every id where all is padding), its highest
+    id, and its lowest id with padding."""
+    beyond = torch.iinfo(ids.dtype).max
+    first, high = block_ends(ids, block)
+    low, _ = block_ends(ids.where(ids >= 0, beyond), block)
+    return low, high, first
+
+
+def _tile_rows(ends: Tensor) -> Tensor:
+    return (ends.unsqueeze(-2) if ends.ndim > 1 else ends).unsqueeze(-1)  # [*batch, 1, tiles, 1]
+
+
+def _tile_cols(ends: Tensor) -> Tensor:
+    return (ends.unsqueeze(-2) if ends.ndim > 1 else ends).unsqueeze(-2)  # [*batch, 1, 1, tiles]

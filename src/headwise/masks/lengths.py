@@ -1,0 +1,128 @@
+"""Masks that end at a length: padded keys, and prefixes that everyone sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from headwise.masks.base import Mask, tile_codes
+from headwise.masks.fits import (
+    batch_like,
+    counts,
+    entry_names,
+    highest_position,
+    readable,
+    same_device,
+    some_values,
+)
+from headwise.masks.frame import Frame
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _UpTo(Mask):
+    """k_pos < length, for one length or one per batch entry."""
+
+    lengths: int | Tensor
+    # Lowest and highest length, read once when the mask is made, so that no call waits for the device.
+    _range: tuple[int, int] | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        counts(name, self.lengths)
+        if isinstance(self.lengths, Tensor):
+            if not readable(self.lengths) or not self.lengths.numel():
+                return
+            low, high = torch.stack(torch.aminmax(self.lengths)).tolist()
+        else:
+            low = high = self.lengths
+        if low < 0:
+            raise ValueError(
+                f"{name}: a length counts keys, 0 or more, but {self._entries(low, -1)}; "
+                "pass 0 for an entry without keys"
+            )
+        object.__setattr__(self, "_range", (low, high))
+
+    def allow(self, q_pos: Tensor, k_pos: Tensor) -> Tensor:
+        return k_pos < self._per_batch()
+
+    def tiles(self, frame: Frame, q_block: int, k_block: int) -> Tensor:
+        k_low, k_high = frame.k_ends(k_block)
+        lengths = self._per_batch()
+        codes = tile_codes(k_low < lengths, k_high < lengths)
+        return codes.expand(*codes.shape[:-2], -(-frame.q_len // q_block), codes.shape[-1])
+
+    def check(self, frame: Frame) -> None:
+        name = type(self).__name__
+        if isinstance(self.lengths, Tensor):
+            batch_like(name, "lengths", self.lengths.shape, frame.batch)
+            same_device(name, self.lengths, frame)
+        if self._range is None:
+            return
+        keys = highest_position(frame.k_pos, frame.k_start, frame.k_len)
+        if keys is not None and self._range[1] > max(keys + 1, frame.k_len):
+            limit = max(keys + 1, frame.k_len)
+            raise ValueError(
+                f"{name}: lengths go from 0 to the number of keys, k_len = {limit}, but "
+                f"{self._entries(limit + 1, None)}; pass the true lengths, or lengths.clamp(max={limit}) if this call has only the first keys"
+            )
+
+    def natural_lengths(self) -> tuple[int | None, int | None]:
+        longest = 0 if self._range is None else self._range[1]
+        return None, max(longest, 12)
+
+    def _per_batch(self) -> int | Tensor:
+        """[*batch] -> [*batch, 1, 1, 1], or the int itself."""
+        if isinstance(self.lengths, Tensor):
+            return self.lengths[..., None, None, None]
+        return self.lengths
+
+    def _entries(self, low: int, high: int | None) -> str:
+        """Which entries lie within low .. high, for an error message."""
+        if not isinstance(self.lengths, Tensor):
+            return f"the length is {self.lengths}"
+        wrong = self.lengths >= low
+        if high is not None:
+            wrong = wrong & (self.lengths <= high)
+        return entry_names(self.lengths, wrong)
+
+    def _values(self) -> str:
+        return some_values(self.lengths) if isinstance(self.lengths, Tensor) else str(self.lengths)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KeyLengths(_UpTo):
+    """The first keys of each batch entry, the rest is padding: k_pos < length.
+
+    A query of an entry of length 0 may attend to nothing, which gives output 0. Queries beyond the
+    length are not masked (their output is whatever the valid keys give).
+
+    Args:
+        lengths: one int, or an int tensor broadcastable to [*batch]. Values are read once, when the
+            mask is made; give each batch its own mask rather than changing the tensor in place.
+
+    Raises:
+        TypeError: not an int or int tensor.
+        ValueError: a length is negative; or, at the call, beyond the keys, of another device, or of a
+            shape that doesn't broadcast to [*batch].
+    """
+
+    def describe(self) -> str:
+        return f"key lengths {self._values()}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prefix(_UpTo):
+    """Keys that everyone sees: k_pos < length.
+
+    A prefix language model is `Causal() | Prefix(lengths)`: the prefix is read in both directions,
+    the rest from left to right. With padding: `(Causal() | Prefix(n)) & KeyLengths(m)`.
+
+    Args and errors: as for `KeyLengths`.
+
+    Source: Raffel et al. 2020 (T5), section 3.2.1, "causal with prefix".
+    """
+
+    def describe(self) -> str:
+        return f"prefix {self._values()}"
