@@ -7,6 +7,7 @@ joined by `joins`: "rows" lays them one after another along q_len, "sum" adds th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -21,9 +22,10 @@ class Block:
         scores:  [B, H, r, c], float32 or better: scale, softcap and bias applied; -inf where masked
         weights: [B, H, r, c], the probabilities before dropout; 0 where masked; a row that may attend
                  to nothing is all 0
-        lse:     [B, H, r], log-sum-exp of the row (sink included); -inf for a row that may attend to nothing
+        lse:     [B, H, r], log-sum-exp of the row (sink included); -inf for a row that may attend to
+                 nothing (the sink where there is one)
         q_pos, k_pos: int64 positions, [B or 1, 1, r, 1] and [B or 1, 1, 1, c]
-        rows, cols: int64 [r] and [c]: indices of the queries and keys in the call
+        rows, cols, heads: int64 [r], [c] and [H]: indices of the queries, keys and heads in the call
     """
 
     scores: Tensor
@@ -33,9 +35,17 @@ class Block:
     k_pos: Tensor
     rows: Tensor
     cols: Tensor
+    heads: Tensor
     batch: tuple[int, ...]
     q_len: int
     k_len: int
+
+    def over_keys(self, values: Tensor, *, fill: float = 0.0) -> Tensor:
+        """Spread [..., c] over all keys, [..., k_len]: `fill` at the keys that this block leaves out."""
+        if len(self.cols) == self.k_len:
+            return values
+        whole = values.new_full((*values.shape[:-1], self.k_len), fill)
+        return whole.index_copy(-1, self.cols, values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +53,14 @@ class Observer:
     """Base of all observers.
 
     Args:
-        rows: query indices to look at (None: all). Only these are computed.
+        rows: query indices to look at, negative ones from the end (None: all). Only these are computed.
         heads: heads to look at (None: all). Only these are computed.
     """
 
     joins: ClassVar[Literal["rows", "sum"]] = "rows"
 
-    rows: tuple[int, ...] | None = field(default=None, kw_only=True)
-    heads: tuple[int, ...] | None = field(default=None, kw_only=True)
+    rows: Sequence[int] | None = field(default=None, kw_only=True)
+    heads: Sequence[int] | None = field(default=None, kw_only=True)
 
     @property
     def name(self) -> str:
@@ -71,4 +81,58 @@ class Observer:
         return parts[0]
 
     def check(self, *, batch: tuple[int, ...], heads: int, q_len: int, k_len: int) -> None:
-        """Raise ValueError where this observer doesn't fit the call."""
+        """Raise ValueError or TypeError where this observer doesn't fit the call."""
+        chosen(self.rows, q_len, what="rows", owner=self.name)
+        chosen(self.heads, heads, what="heads", owner=self.name)
+
+    def label(self, kind: str, *parameters: object) -> str:
+        """`kind`, with the parameters and the chosen rows and heads in brackets: "offset[-1]",
+        "weights[rows=0..3,heads=1]"."""
+        parts = [str(parameter) for parameter in parameters]
+        for what, indices in (("rows", self.rows), ("heads", self.heads)):
+            if indices is not None:
+                parts.append(f"{what}={short(indices)}")
+        return f"{kind}[{','.join(parts)}]" if parts else kind
+
+
+def chosen(indices: Sequence[int] | None, size: int, *, what: str, owner: str) -> tuple[int, ...] | None:
+    """Indices counted from 0, in the order asked for. None stands for all.
+
+    Raises:
+        TypeError: indices that are not a sequence of int.
+        ValueError: an index outside -size .. size - 1, or one that is named twice.
+    """
+    if indices is None:
+        return None
+    try:
+        numbers = [_whole(index) for index in indices]
+    except TypeError:
+        raise TypeError(
+            f"{owner}: {what} must be a sequence of int such as ({what}=(0, 2)), got {indices!r}"
+        ) from None
+    for index in numbers:
+        if not -size <= index < size:
+            raise ValueError(f"{owner}: {what} asks for {index}, but there are {size} {what}")
+    counted = tuple(index % size for index in numbers)
+    if len(set(counted)) < len(counted):
+        twice = next(index for place, index in enumerate(counted) if index in counted[:place])
+        raise ValueError(f"{owner}: {what} names {twice} twice; name each once")
+    return counted
+
+
+def _whole(index: object) -> int:
+    if isinstance(index, bool) or not hasattr(index, "__index__"):
+        raise TypeError
+    return int(index.__index__())
+
+
+def short(indices: Sequence[int]) -> str:
+    """Indices as text: "0..3" for a run of them, else "0 2 7"."""
+    try:
+        numbers = [int(index) for index in indices]
+    except (TypeError, ValueError):
+        return repr(indices)
+    first, last = (numbers[0], numbers[-1]) if numbers else (0, 0)
+    if len(numbers) > 2 and numbers == list(range(first, last + 1)):
+        return f"{first}..{last}"
+    return " ".join(map(str, numbers))

@@ -1,0 +1,83 @@
+"""The whole matrix in a few cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from headwise.observers.base import Block, Observer, chosen
+
+
+@dataclass(frozen=True, eq=False)
+class Map(Observer):
+    """A picture of the whole matrix, small enough to keep at any length.
+
+    Queries and keys are cut into cells of consecutive indices, as evenly as they go: index i of n falls
+    into cell floor(i cells / n), so that sizes differ by at most 1. Where there are more cells than
+    tokens, each token is a cell of its own (the map is then the matrix itself).
+
+        M_ab = (1 / |a|) sum_{i in a} sum_{j in b} P_ij
+
+    the mass that the queries of cell a give to the keys of cell b, divided by the number of queries
+    in a: a row of the map sums to 1, less the share of its queries that may attend to nothing (and
+    what sinks take).
+
+    Result: [*batch, heads, min(q_cells, q_len), min(k_cells, k_len)], unit: share of 1. With `rows=`,
+    |a| counts the chosen queries in a, and a cell without any is 0.
+
+    Args:
+        cells: number of cells along each side, or (q_cells, k_cells).
+
+    Raises:
+        TypeError, ValueError: cells is not an int or a pair of ints, or below 1.
+    """
+
+    cells: int | tuple[int, int] = 64
+
+    joins: ClassVar[Literal["rows", "sum"]] = "sum"
+
+    def __post_init__(self) -> None:
+        pair = (self.cells, self.cells) if isinstance(self.cells, int) else self.cells
+        if not isinstance(pair, tuple) or len(pair) != 2 or not all(type(n) is int for n in pair):
+            raise TypeError(f"Map(cells) takes an int or a pair (q_cells, k_cells), got {self.cells!r}")
+        if min(pair) < 1:
+            raise ValueError(f"Map(cells) needs cells of 1 or more, got {self.cells!r}")
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """(q_cells, k_cells)"""
+        return (self.cells, self.cells) if isinstance(self.cells, int) else self.cells
+
+    @property
+    def name(self) -> str:
+        return self.label("map", *((self.cells,) if isinstance(self.cells, int) else self.cells))
+
+    def measure(self, block: Block) -> tuple[Tensor]:
+        q_cells, k_cells = min(self.sides[0], block.q_len), min(self.sides[1], block.k_len)
+        batch, heads, _, width = block.weights.shape
+        q_cell = cell_of(block.rows, q_cells, block.q_len)
+        k_cell = cell_of(block.cols, k_cells, block.k_len)
+        # Rows first: a block spans few cells, so the large tensor is read once and little is left of it.
+        touched, place = torch.unique(q_cell, return_inverse=True)
+        strips = block.weights.new_zeros(batch, heads, len(touched), width)
+        strips = strips.index_add(2, place, block.weights)
+        pooled = strips.new_zeros(batch, heads, len(touched), k_cells)
+        pooled = pooled.scatter_add(3, k_cell.expand_as(strips), strips)
+        whole = pooled.new_zeros(batch, heads, q_cells, k_cells)
+        return (whole.index_copy(2, touched, pooled),)
+
+    def finish(self, parts: tuple[Tensor, ...], *, q_len: int) -> Tensor:
+        (mass,) = parts
+        cells = mass.shape[-2]
+        rows = chosen(self.rows, q_len, what="rows", owner=self.name)
+        places = torch.arange(q_len) if rows is None else torch.tensor(rows, dtype=torch.int64)
+        queries = torch.bincount(cell_of(places, cells, q_len), minlength=cells).clamp(min=1)
+        return mass / queries.to(mass).unsqueeze(-1)
+
+
+def cell_of(index: Tensor, cells: int, length: int) -> Tensor:
+    """The cell of each index: floor(index cells / length), in whole numbers."""
+    return index * cells // max(length, 1)
