@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -29,6 +30,10 @@ class Allow(Mask):
         TypeError: no bool tensor; the message says how to turn it into one, or into a bias.
         ValueError: at the call: a shape that doesn't broadcast, another device.
     """
+
+    trailing: ClassVar[Mapping[str, int]] = {"tensor": 3}
+
+    trailing: ClassVar[Mapping[str, int]] = {"tensor": 3}
 
     tensor: Tensor
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import torch
 from torch import Tensor
 
-from headwise.masks.frame import Frame, Index
+from headwise.masks.frame import Frame, Index, select_batch
 
 
 class Tile(IntEnum):
@@ -31,8 +33,11 @@ class Mask:
     """Base of all masks. Compose with `&`, `|` and `~`.
 
     A subclass gives `allow` and `tiles` (and `check`, `block`, `describe`, `natural_lengths` where the
-    defaults don't serve).
+    defaults don't serve). It names in `trailing` every field that holds a tensor with batch dimensions
+    in front: how many dimensions follow them.
     """
+
+    trailing: ClassVar[Mapping[str, int]] = {}
 
     def allow(self, q_pos: Tensor, k_pos: Tensor) -> Tensor:
         """Bool tensor: may the query at q_pos attend to the key at k_pos?
@@ -56,6 +61,24 @@ class Mask:
     def check(self, frame: Frame) -> None:
         """Raise ValueError where this mask doesn't fit the call (lengths beyond the tensors, shapes
         that don't broadcast, another device). Called before anything is computed."""
+
+    def select(self, batch: tuple[int, ...], index: slice) -> Mask:
+        """This mask for some batch entries: all batch dimensions become one, of which `index` is kept."""
+        changes: dict[str, Any] = {}
+        for name, value in self._parts().items():
+            if isinstance(value, Mask):
+                changes[name] = value.select(batch, index)
+            elif isinstance(value, Tensor):
+                changes[name] = select_batch(value, self.trailing[name], batch, index)
+        return dataclasses.replace(self, **changes) if changes else self
+
+    def by_batch(self) -> bool:
+        """Whether batch entries may differ in what this mask allows."""
+        return any(
+            value.by_batch() if isinstance(value, Mask) else value.ndim > self.trailing[name]
+            for name, value in self._parts().items()
+            if isinstance(value, Mask | Tensor)
+        )
 
     def dense(self, frame: Frame) -> Tensor:
         """The whole matrix, bool [*batch, heads, q_len, k_len] (an expanded view where it can be)."""

@@ -8,6 +8,7 @@ mask needs no other knowledge of the call, and a kernel none of the mask.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 import torch
 from torch import Tensor
@@ -88,6 +89,29 @@ class Frame:
         [*batch, heads, query blocks, key blocks]."""
         low, high = _ends(self.k_pos, self.k_start, self.k_len, block)
         return _over_heads(low).unsqueeze(-2), _over_heads(high).unsqueeze(-2)
+
+    def select(self, index: slice) -> Frame:
+        """The frame of some batch entries: all batch dimensions become one, of which `index` is kept."""
+        q_pos = select_batch(self.q_pos, 1, self.batch, index)
+        k_pos = select_batch(self.k_pos, 1, self.batch, index)
+        count = len(range(*index.indices(prod(self.batch))))
+        frame = Frame((count,), self.heads, self.q_len, self.k_len, q_pos, k_pos)
+        object.__setattr__(frame, "q_start", self.q_start)
+        object.__setattr__(frame, "k_start", self.k_start)
+        return frame
+
+
+def select_batch(tensor: Tensor, trailing: int, batch: tuple[int, ...], index: slice) -> Tensor:
+    """Fold the batch dimensions of `tensor` into one and keep the entries `index` of it.
+
+    A tensor [*batch (or ones, or nothing), then `trailing` more dimensions (or fewer of them)]. One
+    that is the same for the whole batch comes back without batch dimensions.
+    """
+    cut = max(tensor.ndim - trailing, 0)
+    lead, rest = tensor.shape[:cut], tensor.shape[cut:]
+    if all(size == 1 for size in lead):
+        return tensor.reshape(rest)
+    return tensor.expand(*batch, *rest).reshape(prod(batch), *rest)[index]
 
 
 def block_ends(values: Tensor, block: int) -> tuple[Tensor, Tensor]:

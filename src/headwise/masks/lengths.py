@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -23,6 +27,10 @@ from headwise.masks.frame import Frame
 @dataclass(frozen=True, eq=False, repr=False)
 class _UpTo(Mask):
     """k_pos < length, for one length or one per batch entry."""
+
+    trailing: ClassVar[Mapping[str, int]] = {"lengths": 0}
+
+    trailing: ClassVar[Mapping[str, int]] = {"lengths": 0}
 
     lengths: int | Tensor
     # Lowest and highest length, read once when the mask is made, so that no call waits for the device.
@@ -65,7 +73,8 @@ class _UpTo(Mask):
             limit = max(keys + 1, frame.k_len)
             raise ValueError(
                 f"{name}: lengths go from 0 to the number of keys, k_len = {limit}, but "
-                f"{self._entries(limit + 1, None)}; pass the true lengths, or lengths.clamp(max={limit}) if this call has only the first keys"
+                f"{self._entries(limit + 1, None)}; pass the true lengths, or "
+                f" lengths.clamp(max={limit}) if this call has only the first keys"
             )
 
     def natural_lengths(self) -> tuple[int | None, int | None]:
