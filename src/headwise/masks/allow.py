@@ -33,8 +33,6 @@ class Allow(Mask):
 
     trailing: ClassVar[Mapping[str, int]] = {"tensor": 3}
 
-    trailing: ClassVar[Mapping[str, int]] = {"tensor": 3}
-
     tensor: Tensor
 
     def __post_init__(self) -> None:

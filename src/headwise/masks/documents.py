@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 from typing import ClassVar
 
 import torch
@@ -43,8 +41,6 @@ class Documents(Mask):
         ValueError: at the call: fewer ids than positions, a shape that doesn't broadcast to
             [*batch, length], another device.
     """
-
-    trailing: ClassVar[Mapping[str, int]] = {"ids": 1, "query_ids": 1}
 
     trailing: ClassVar[Mapping[str, int]] = {"ids": 1, "query_ids": 1}
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
 from typing import ClassVar
 
 import torch
@@ -27,8 +25,6 @@ from headwise.masks.frame import Frame
 @dataclass(frozen=True, eq=False, repr=False)
 class _UpTo(Mask):
     """k_pos < length, for one length or one per batch entry."""
-
-    trailing: ClassVar[Mapping[str, int]] = {"lengths": 0}
 
     trailing: ClassVar[Mapping[str, int]] = {"lengths": 0}
 
