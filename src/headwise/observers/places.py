@@ -138,10 +138,11 @@ class Mass(Observer):
             return (block.weights[..., torch.isin(block.cols, wanted)].sum(-1),)
         keys = self._tensor().to(block.cols.device)
         if keys.ndim > 1:
-            keys = keys.expand(*block.batch, block.k_len).reshape(-1, block.k_len)
+            keys = keys.expand(*block.batch, block.k_len).reshape(block.weights.shape[0], block.k_len)
         keys = keys[..., block.cols]  # [c] or [B, c]
         if self.classes is None:
-            return (torch.where(keys.reshape(-1, 1, 1, keys.shape[-1]), block.weights, 0.0).sum(-1),)
+            member = keys if keys.ndim == 1 else keys[:, None, None, :]
+            return (torch.where(member, block.weights, 0.0).sum(-1),)
         classes = torch.arange(self.count, device=keys.device)
         member = (keys.unsqueeze(-1) == classes).to(block.weights.dtype)  # [c, n] or [B, c, n]
         mass = block.weights.flatten(1, 2) @ member  # [B, H r, n]
