@@ -80,9 +80,7 @@ class AddedScores(Bias):
         full = self.tensor.expand(*batch, *rest).reshape(math.prod(batch), *rest)
         return self.with_tensors(full[index])
 
-    def backward(
-        self, places: Places, rows: Any, cols: Any, grad: Tensor, into: tuple[Tensor, ...]
-    ) -> None:
+    def backward(self, places: Places, rows: Any, cols: Any, grad: Tensor, into: tuple[Tensor, ...]) -> None:
         # Straight into the rectangle: the general way would make a gradient of the whole tensor per block.
         (target,) = into
         grad = sum_to(grad, self.block(places, rows, cols)).to(target.dtype)

@@ -62,8 +62,8 @@ class LearnedPositions(nn.Module):
 
     def _beyond(self, low: int, high: int) -> str:
         return (
-            f"positions {low} to {high}, but the table holds positions 0 to {self.max_length - 1}: shorten "
-            f"the input, or build LearnedPositions(max_length={max(high + 1, self.max_length)}, {self.d_model})."
+            f"positions {low} to {high}, but the table holds positions 0 to {self.max_length - 1}: "
+            f"shorten the input, or build LearnedPositions({max(high + 1, self.max_length)}, {self.d_model})."
         )
 
     def extra_repr(self) -> str:

@@ -1,0 +1,168 @@
+"""What every cache of keys and values can do."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from headwise.masks import Mask
+
+
+class CacheView(NamedTuple):
+    """What the new queries attend to.
+
+    Shapes:
+        k, v: [*batch, kv_heads, k_len, d_k] and [..., d_v], earlier steps and new ones.
+        q_positions: int64 [n] or [*batch, n], of the new steps.
+        k_positions: int64 [k_len] or [*batch, k_len]; -1 marks a slot that holds no key.
+        mask: what must be hidden besides the caller's own mask; None if nothing.
+        aligned: the positions are the default ones (keys from 0 on, queries at their end), so that
+            they need not be handed to `attention`.
+    """
+
+    k: Tensor
+    v: Tensor
+    q_positions: Tensor
+    k_positions: Tensor
+    mask: Mask | None
+    aligned: bool
+
+
+class Cache:
+    """Base of the caches that keep the steps of one layer's own sequence.
+
+    Feeding a sequence in chunks, of any sizes, gives what feeding it whole would give, if the mask is
+    causal. Sequences of a batch may be of unequal lengths: each chunk is padded at its end, and
+    `lengths` says how many of its steps are real; positions go on from there for each sequence.
+    Steps that aren't real leave no trace.
+    """
+
+    def __init__(self) -> None:
+        # Steps seen so far: one number while all sequences are equally long, else int64 [*batch].
+        self._total: int | Tensor = 0
+
+    @property
+    def lengths(self) -> Tensor:
+        """Steps seen so far, int64 [*batch] ([] before anything was appended)."""
+        raise NotImplementedError
+
+    def next_positions(self, n: int, *, device: torch.device | str | None = None) -> Tensor:
+        """Positions of the next n steps: int64 [n], or [*batch, n] where sequences differ in length."""
+        return after(self._total, n, device)
+
+    def append(self, k: Tensor, v: Tensor, *, lengths: Tensor | None = None) -> CacheView:
+        """Keep n new steps, and say what their queries attend to.
+
+        Args:
+            k: [*batch, kv_heads, n, d_k], turned already if rotary.
+            v: [*batch, kv_heads, n, d_v].
+            lengths: int64 [*batch], how many of the n steps are real. Default: all.
+
+        Raises:
+            ValueError: shapes, types or lengths that don't fit; more steps than there is room for.
+                Nothing was written then.
+        """
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        """Forget everything."""
+        raise NotImplementedError
+
+    def crop(self, n: int | Tensor) -> None:
+        """Keep the first n steps of each sequence, n being a number or int64 [*batch]."""
+        raise NotImplementedError
+
+    def select(self, rows: Tensor) -> None:
+        """Keep the sequences `rows` of the batch (int64 indices, or bool [batch]) in that order.
+
+        Drops finished sequences; with repeated indices it follows the beams of a beam search.
+        """
+        raise NotImplementedError
+
+    def reorder(self, rows: Tensor) -> None:
+        """`select` with as many rows as there are sequences (beam search)."""
+        batch = self.lengths.shape
+        if rows.dtype == torch.bool or rows.shape != batch:
+            raise ValueError(
+                f"rows is {rows.dtype} {tuple(rows.shape)}: reorder needs one int64 index for each sequence "
+                f"of "
+                f"the batch {tuple(batch)}; to change their number use select()."
+            )
+        self.select(rows)
+
+
+def after(total: int | Tensor, n: int, device: torch.device | str | None = None) -> Tensor:
+    """Positions total, total + 1, ..., n of them: [n], or [*batch, n] for a tensor."""
+    if isinstance(total, Tensor):
+        return total.unsqueeze(-1) + torch.arange(n, device=total.device)
+    return torch.arange(total, total + n, device=device)
+
+
+def real_steps(lengths: Tensor, n: int) -> Tensor:
+    """bool [*batch, n]: which steps of a chunk are real."""
+    return torch.arange(n, device=lengths.device) < lengths.unsqueeze(-1)
+
+
+def over_features(steps: Tensor) -> Tensor:
+    """[*batch, n] -> [*batch, 1, n, 1], to meet keys [*batch, kv_heads, n, d]."""
+    return steps[..., None, :, None]
+
+
+def check_chunk(k: Tensor, v: Tensor, lengths: Tensor | None) -> None:
+    """Raise ValueError where a chunk of keys and values doesn't fit together."""
+    if k.ndim < 3 or v.ndim != k.ndim or k.shape[:-1] != v.shape[:-1]:
+        raise ValueError(
+            f"k.shape={tuple(k.shape)} and v.shape={tuple(v.shape)}: expected [*batch, kv_heads, n, d_k] and "
+            f"[*batch, kv_heads, n, d_v], alike but for the last."
+        )
+    if k.dtype != v.dtype or k.device != v.device:
+        raise ValueError(
+            f"k is {k.dtype} on {k.device}, v is {v.dtype} on {v.device}: they must be of one type and "
+            f"device."
+        )
+    if lengths is None:
+        return
+    batch, n = k.shape[:-3], k.shape[-2]
+    if lengths.shape != batch or lengths.is_floating_point() or lengths.dtype == torch.bool:
+        raise ValueError(
+            f"lengths is {lengths.dtype} {tuple(lengths.shape)}: expected one int64 for each sequence, "
+            f"{tuple(batch)}."
+        )
+    if not torch.compiler.is_compiling() and lengths.numel():
+        low, high = int(lengths.min()), int(lengths.max())
+        if low < 0 or high > n:
+            raise ValueError(
+                f"lengths go from {low} to {high}, but the chunk has {n} steps: each must be in 0 .. {n}."
+            )
+
+
+def check_same(name: str, kept: Tensor, new: Tensor) -> None:
+    """Raise ValueError unless new keys (or values) are like those kept, but for their number."""
+    if (*kept.shape[:-2], kept.shape[-1]) != (*new.shape[:-2], new.shape[-1]):
+        raise ValueError(
+            f"{name}.shape={tuple(new.shape)}: the cache holds [*batch, kv_heads, n, d] = "
+            f"{(*kept.shape[:-2], 'n', kept.shape[-1])}. reset() the cache for another batch, or select() "
+            f"rows; "
+            f"each layer needs its own cache."
+        )
+    if kept.dtype != new.dtype or kept.device != new.device:
+        raise ValueError(
+            f"{name} is {new.dtype} on {new.device}, the cache holds {kept.dtype} on {kept.device}: make the "
+            f"cache with dtype={new.dtype}, device={str(new.device)!r}, or keep autocast the same in every "
+            f"step."
+        )
+
+
+def check_rows(batch: tuple[int, ...], rows: Tensor) -> None:
+    """Raise ValueError unless rows choose sequences of a batch with one dimension."""
+    if len(batch) != 1:
+        raise ValueError(
+            f"The cache's batch is {batch}: sequences can be chosen where the batch has one dimension; "
+            f"flatten it."
+        )
+    if rows.ndim != 1 or rows.is_floating_point() or (rows.dtype == torch.bool and rows.shape != batch):
+        raise ValueError(
+            f"rows is {rows.dtype} {tuple(rows.shape)}: expected int64 indices [rows], or bool {batch}."
+        )

@@ -1,0 +1,50 @@
+"""A memory's keys and values, computed once."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from headwise.cache.base import check_rows
+
+
+class CrossCache:
+    """Keys and values of a memory (an encoder's output), kept for the later steps of a decoder.
+
+    The first call of the layer fills it; later calls read it and may leave the memory out.
+    """
+
+    def __init__(self) -> None:
+        self._k: Tensor | None = None
+        self._v: Tensor | None = None
+
+    @property
+    def filled(self) -> bool:
+        return self._k is not None
+
+    @property
+    def length(self) -> int:
+        """Number of keys; 0 while empty."""
+        return 0 if self._k is None else self._k.shape[-2]
+
+    def store(self, k: Tensor, v: Tensor) -> None:
+        """Keep k [*batch, kv_heads, k_len, d_k] and v [*batch, kv_heads, k_len, d_v]."""
+        self._k, self._v = k, v
+
+    def view(self) -> tuple[Tensor, Tensor]:
+        if self._k is None or self._v is None:
+            raise ValueError("This CrossCache is empty: the layer's first call with memory= fills it.")
+        return self._k, self._v
+
+    def reset(self) -> None:
+        """Forget the memory."""
+        self._k = self._v = None
+
+    def select(self, rows: Tensor) -> None:
+        """Keep the sequences `rows` of the batch; see `Cache.select`."""
+        if self._k is not None and self._v is not None:
+            check_rows(tuple(self._k.shape[:-3]), rows)
+            self._k, self._v = self._k[rows], self._v[rows]
+
+    def reorder(self, rows: Tensor) -> None:
+        """`select` for beam search."""
+        self.select(rows)

@@ -1,0 +1,147 @@
+"""A cache of fixed size, written in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from headwise.cache.base import Cache, CacheView, after, check_chunk, check_rows, check_same, real_steps
+from headwise.masks import ValidKeys
+
+
+class StaticCache(Cache):
+    """Room for `max_length` steps of each sequence; slot p holds position p.
+
+    No shape ever changes, so a compiled step is compiled once. Slots that hold no step yet stand at
+    position -1; whatever number is in them is never seen.
+
+    Args:
+        batch: number of sequences, or the batch dimensions.
+        kv_heads, d_k, d_v: of the layer. d_v defaults to d_k.
+        max_length: steps of each sequence, at most.
+
+    It holds numbers, not gradients: append() refuses keys that need a gradient.
+    """
+
+    def __init__(
+        self,
+        batch: int | Sequence[int],
+        kv_heads: int,
+        max_length: int,
+        d_k: int,
+        d_v: int | None = None,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        batch = (batch,) if isinstance(batch, int) else tuple(batch)
+        d_v = d_k if d_v is None else d_v
+        if min(*batch, 0, 0) < 0 or min(kv_heads, max_length, d_k, d_v) < 1:
+            raise ValueError(
+                f"batch={batch}, kv_heads={kv_heads}, max_length={max_length}, d_k={d_k}, d_v={d_v}: sizes "
+                f"must be "
+                f"1 or more (a batch may be empty)."
+            )
+        self.max_length = max_length
+        # One slot more than is shown: padding is written there, so that it lands nowhere.
+        self._k = torch.zeros(*batch, kv_heads, max_length + 1, d_k, device=device, dtype=dtype)
+        self._v = torch.zeros(*batch, kv_heads, max_length + 1, d_v, device=device, dtype=dtype)
+        self._seen = torch.zeros(batch, dtype=torch.int64, device=self._k.device)
+        self._equal = True  # all sequences are equally long
+        self._most = 0  # the longest sequence's length, or more; known without asking the device
+
+    @property
+    def k(self) -> Tensor:
+        """[*batch, kv_heads, max_length, d_k]"""
+        return self._k[..., : self.max_length, :]
+
+    @property
+    def v(self) -> Tensor:
+        """[*batch, kv_heads, max_length, d_v]"""
+        return self._v[..., : self.max_length, :]
+
+    @property
+    def lengths(self) -> Tensor:
+        return self._seen.clone()
+
+    def next_positions(self, n: int, *, device: torch.device | str | None = None) -> Tensor:
+        return after(self._start, n)
+
+    def append(self, k: Tensor, v: Tensor, *, lengths: Tensor | None = None) -> CacheView:
+        check_chunk(k, v, lengths)
+        check_same("k", self._k, k)
+        check_same("v", self._v, v)
+        if torch.is_grad_enabled() and (k.requires_grad or v.requires_grad):
+            raise ValueError(
+                "The keys need a gradient, and a StaticCache is written in place, where gradients are lost: "
+                "decode under torch.no_grad(), or use a GrowingCache to train through it."
+            )
+        n = k.shape[-2]
+        most = self._room(n, lengths)
+        q_positions = self.next_positions(n)  # [n] or [*batch, n]
+        if lengths is None:
+            slots = q_positions
+            self._seen.add_(n)
+        else:
+            grown = lengths.to(device=k.device, dtype=torch.int64)
+            slots = torch.where(real_steps(grown, n), q_positions, self.max_length)
+            self._seen.add_(grown)
+            self._equal = False
+        for store, new in ((self._k, k), (self._v, v)):
+            if slots.ndim == 1:
+                store.index_copy_(-2, slots, new)
+            else:
+                store.scatter_(-2, slots[..., None, :, None].expand(new.shape), new)
+        self._most = most
+        every = torch.arange(self.max_length, device=k.device)
+        k_positions = torch.where(every < self._start.unsqueeze(-1), every, -1)
+        return CacheView(self.k, self.v, q_positions, k_positions, ValidKeys(), aligned=False)
+
+    def reset(self) -> None:
+        self._seen.zero_()
+        self._equal, self._most = True, 0
+
+    def crop(self, n: int | Tensor) -> None:
+        limit = torch.as_tensor(n, device=self._seen.device).clamp(min=0).expand(self._seen.shape)
+        self._seen.copy_(torch.minimum(self._seen, limit))
+        if isinstance(n, int):
+            self._most = min(self._most, max(n, 0))
+        else:
+            self._equal = False
+
+    def select(self, rows: Tensor) -> None:
+        check_rows(tuple(self._seen.shape), rows)
+        chosen = self._k[rows], self._v[rows], self._seen[rows]
+        if chosen[0].shape == self._k.shape:
+            # The same number of rows: the tensors stay the same objects (a compiled step holds on to them).
+            self._k.copy_(chosen[0])
+            self._v.copy_(chosen[1])
+            self._seen.copy_(chosen[2])
+        else:
+            self._k, self._v, self._seen = chosen
+
+    @property
+    def _start(self) -> Tensor:
+        """Steps seen so far: [] where all sequences are equally long, else [*batch]."""
+        if self._equal and self._seen.numel():
+            return self._seen.flatten()[0]
+        return self._seen
+
+    def _room(self, n: int, lengths: Tensor | None) -> int:
+        """The longest length after n more steps; ValueError if that is too long."""
+        most = self._most + n
+        if most > self.max_length and not torch.compiler.is_compiling() and self._seen.numel():
+            grown = self._seen + (n if lengths is None else lengths.to(self._seen))
+            most = int(grown.max())
+        if most > self.max_length:
+            raise ValueError(
+                f"The cache holds up to {self._most} of max_length={self.max_length} steps and {n} more "
+                f"don't fit: "
+                f"make it with max_length={most} or more, crop() it, or use a RingCache for windowed "
+                f"attention. "
+                f"Nothing was written."
+            )
+        return most

@@ -1,0 +1,154 @@
+"""What a layer refuses, and what its messages say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from headwise.cache import Cache, CrossCache
+from headwise.positions.rotary import Rotary
+
+if TYPE_CHECKING:
+    from headwise.multihead.layer import MultiHeadAttention
+
+
+def sizes(
+    d_model: int,
+    num_heads: int,
+    num_kv_heads: int,
+    d_k: int | None,
+    d_v: int | None,
+    dropout: float,
+    rotary: Rotary | None,
+) -> tuple[int, int]:
+    """d_k and d_v, by default d_model / num_heads each.
+
+    Raises:
+        ValueError: sizes below 1, heads that don't divide, a dropout outside 0 .. 1, a rotary of another d_k.
+    """
+    if d_model < 1 or num_heads < 1 or num_kv_heads < 1:
+        raise ValueError(
+            f"d_model={d_model}, num_heads={num_heads}, num_kv_heads={num_kv_heads}: each must be 1 or more."
+        )
+    if num_heads % num_kv_heads:
+        raise ValueError(
+            f"num_heads={num_heads} is no multiple of num_kv_heads={num_kv_heads}: query heads share "
+            f"key/value "
+            f"heads evenly, so num_kv_heads must be one of {_divisors(num_heads)}."
+        )
+    if (d_k is None or d_v is None) and d_model % num_heads:
+        raise ValueError(
+            f"d_model={d_model} doesn't divide into num_heads={num_heads}, so there is no default width of a "
+            f"head: pass d_k= and d_v= (any sizes), or another num_heads."
+        )
+    d_k = d_model // num_heads if d_k is None else d_k
+    d_v = d_model // num_heads if d_v is None else d_v
+    if d_k < 1 or d_v < 1:
+        raise ValueError(f"d_k={d_k} and d_v={d_v}: each must be 1 or more.")
+    if not 0.0 <= dropout < 1.0:
+        raise ValueError(f"dropout={dropout}: the share of weights dropped must be at least 0 and below 1.")
+    if rotary is not None and rotary.d_k != d_k:
+        raise ValueError(f"rotary is for d_k={rotary.d_k} but the layer has d_k={d_k}: use Rotary({d_k}).")
+    return d_k, d_v
+
+
+def check_inputs(
+    layer: MultiHeadAttention,
+    x: Tensor,
+    memory: Tensor | None,
+    values: Tensor | None,
+    cache: Cache | CrossCache | None,
+    lengths: Tensor | None,
+    positions: Tensor | None,
+    memory_positions: Tensor | None,
+) -> None:
+    """Raise ValueError or TypeError where the inputs of a call don't fit the layer or each other."""
+    _check_width("x", x, layer.input_dim, "input_dim")
+    crossing = isinstance(cache, CrossCache)
+    if cache is not None and not isinstance(cache, Cache | CrossCache):
+        raise TypeError(f"cache is a {type(cache).__name__}: expected a Cache of headwise.cache.")
+    if memory is None:
+        if values is not None:
+            raise ValueError("values= given without memory=: pass what the keys are read from as memory=.")
+        if memory_positions is not None:
+            raise ValueError("memory_positions= given without memory=: positions= are those of x.")
+        if crossing and not (isinstance(cache, CrossCache) and cache.filled):
+            raise ValueError(
+                "This CrossCache is empty: pass memory= on the first call; later calls may leave it."
+            )
+        if not crossing and not layer.input_dim == layer.memory_dim == layer.value_dim:
+            raise ValueError(
+                f"This layer reads keys from width memory_dim={layer.memory_dim} and values from width "
+                f"value_dim={layer.value_dim}, but x has {layer.input_dim}: pass memory= (and values=)."
+            )
+    else:
+        _check_width("memory", memory, layer.memory_dim, "memory_dim")
+        if isinstance(cache, Cache):
+            raise ValueError(
+                f"memory= with a {type(cache).__name__}: that keeps the steps of x. To compute a memory's "
+                f"keys "
+                f"and values once, use cache=CrossCache()."
+            )
+        if isinstance(cache, CrossCache) and cache.filled and cache.length != memory.shape[-2]:
+            raise ValueError(
+                f"memory.shape={tuple(memory.shape)} but the CrossCache holds {cache.length} keys of another "
+                f"memory: reset() it for a new one, or leave memory= out."
+            )
+        _check_pair("memory", memory, x, same_length=False)
+        if values is None and layer.memory_dim != layer.value_dim:
+            raise ValueError(
+                f"This layer reads keys from width memory_dim={layer.memory_dim} and values from width "
+                f"value_dim={layer.value_dim}: pass values= besides memory=."
+            )
+        if values is not None:
+            _check_width("values", values, layer.value_dim, "value_dim")
+            _check_pair("values", values, memory, same_length=True)
+    if isinstance(cache, Cache) and positions is not None:
+        raise ValueError(
+            "positions= with a cache: the cache knows the positions of its steps; leave them out."
+        )
+    if lengths is not None and not isinstance(cache, Cache):
+        raise ValueError(
+            "lengths= says how many new steps go into a cache, and there is none: to hide padding, pass "
+            "mask=KeyLengths(lengths)."
+        )
+
+
+def check_fused(layer: MultiHeadAttention, weight: Tensor | None, bias: Tensor | None) -> None:
+    """Raise ValueError where the projections can't be one matrix, or the tensors have other widths."""
+    if not layer.input_dim == layer.memory_dim == layer.value_dim:
+        raise ValueError(
+            f"input_dim={layer.input_dim}, memory_dim={layer.memory_dim} and value_dim={layer.value_dim} "
+            f"differ, so the projections don't make one matrix: load q_proj, k_proj and v_proj one by one."
+        )
+    if weight is not None and (weight.ndim != 2 or weight.shape[1] != layer.input_dim):
+        raise ValueError(
+            f"The fused weight is {tuple(weight.shape)} as [rows, width]: expected width {layer.input_dim}. "
+            f"One stored [width, rows] (GPT-2's Conv1D) needs transposed=True."
+        )
+    if bias is not None and layer.q_proj.bias is None:
+        raise ValueError("A fused bias for a layer without: build it with projection_bias=True.")
+
+
+def _check_width(name: str, given: Tensor, width: int, argument: str) -> None:
+    if given.ndim < 2 or given.shape[-1] != width:
+        raise ValueError(
+            f"{name}.shape={tuple(given.shape)}: expected [*batch, length, {width}]. Build the layer with "
+            f"{argument}={given.shape[-1] if given.ndim else 1} to take this {name}."
+        )
+
+
+def _check_pair(name: str, given: Tensor, other: Tensor, *, same_length: bool) -> None:
+    other_name = "memory" if same_length else "x"
+    end = -1 if same_length else -2
+    if given.shape[:end] != other.shape[:end]:
+        rule = "all but their width" if same_length else "their batch dimensions"
+        raise ValueError(
+            f"{name}.shape={tuple(given.shape)} and {other_name}.shape={tuple(other.shape)}: {rule} must be "
+            f"equal."
+        )
+
+
+def _divisors(n: int) -> list[int]:
+    return [d for d in range(1, n + 1) if n % d == 0]
