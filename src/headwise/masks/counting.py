@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import torch
 from torch import Tensor
 
@@ -34,7 +36,7 @@ def tile_counts(mask: Mask, frame: Frame, q_block: int, k_block: int) -> Tensor:
 
     columns = torch.arange(frame.k_len, device=device)
     for i in range(q_tiles):
-        unsure = (tiles[..., i, :] == Tile.PARTIAL).reshape(-1, k_tiles).any(0)
+        unsure = (tiles[..., i, :] == Tile.PARTIAL).reshape(prod(lead), k_tiles).any(0)
         looked_at = columns[unsure.repeat_interleave(k_block)[: frame.k_len]]
         if not looked_at.numel():
             continue
