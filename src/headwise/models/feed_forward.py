@@ -1,0 +1,55 @@
+"""The position-wise feed-forward network."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from torch import Tensor, nn
+
+Activation = Literal["relu", "gelu"]
+
+_ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
+
+
+class FeedForward(nn.Module):
+    """The same two-layer network at every position.
+
+        FFN(x) = activation(x W_1 + b_1) W_2 + b_2
+
+    with W_1 in R^{d_model x d_ff}, W_2 in R^{d_ff x d_model}; the paper's activation is max(0, .)
+    (*Attention Is All You Need*, 3.3, equation 2).
+
+    Shapes: [..., d_model] -> [..., d_model].
+
+    Args:
+        activation: "relu" (the paper's) or "gelu" (BERT's, the exact one with erf).
+        dropout: share of the inner activations set to 0 while training. The paper has none here.
+
+    Raises:
+        ValueError: a size below 1, an activation that isn't known, dropout outside [0, 1).
+    """
+
+    def __init__(
+        self, d_model: int, d_ff: int, *, activation: Activation = "relu", dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        if d_model < 1 or d_ff < 1:
+            raise ValueError(f"d_model and d_ff must be at least 1, got d_model={d_model} and d_ff={d_ff}")
+        if activation not in _ACTIVATIONS:
+            raise ValueError(f"activation must be one of {sorted(_ACTIVATIONS)}, got {activation!r}")
+        check_dropout(dropout)
+        self.inner = nn.Linear(d_model, d_ff)
+        self.activation = _ACTIVATIONS[activation]()
+        self.dropout = nn.Dropout(dropout)
+        self.outer = nn.Linear(d_ff, d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = self.activation(self.inner(x))  # [..., d_ff]
+        out: Tensor = self.outer(self.dropout(hidden))  # [..., d_model]
+        return out
+
+
+def check_dropout(dropout: float) -> None:
+    """Raise ValueError unless 0 <= dropout < 1."""
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout is the share that is set to 0: 0 <= dropout < 1, got {dropout}")
