@@ -21,7 +21,7 @@ from headwise.kernels.blocks import block_scores, fold, strips
 from headwise.kernels.problem import Problem
 from headwise.kernels.subset import Part, parts
 from headwise.masks.frame import Index
-from headwise.observers.base import Block, Observer, chosen
+from headwise.observers.base import Block, Observer, chosen, require_observers
 from headwise.observers.observations import Observations, map_tensors
 
 CPU_BLOCK = 8 * 2**20  # bytes of one block's scores, all heads together: a few of them are alive at once
@@ -45,7 +45,10 @@ def measure(problem: Problem, observers: Sequence[Observer], *, lse: Tensor | No
         ValueError: two observers of one name, or one that doesn't fit the problem.
     """
     observers = tuple(observers)
-    _check(problem, observers)
+    require_observers(observers)
+    frame = problem.frame
+    for observer in observers:
+        observer.check(batch=frame.batch, heads=frame.heads, q_len=frame.q_len, k_len=frame.k_len)
     flat = problem.flatten()
     if lse is not None:
         lse = lse.detach().reshape(flat.frame.batch[0], flat.frame.heads, flat.frame.q_len)
@@ -53,7 +56,7 @@ def measure(problem: Problem, observers: Sequence[Observer], *, lse: Tensor | No
     errors: list[Tensor] = []
     with _exact(flat.q.device.type):
         for (rows, heads), group in _groups(flat, observers).items():
-            found, error = _run(_Pass(flat, problem.frame.batch, group, rows, heads, lse))
+            found, error = _run(_Pass(flat, frame.batch, group, rows, heads, lse))
             results |= found
             errors.append(error)
     return Observations(
@@ -61,23 +64,6 @@ def measure(problem: Problem, observers: Sequence[Observer], *, lse: Tensor | No
         row_sum_error=torch.stack(errors).amax() if errors else None,
         row_sum_of="scores" if lse is None else "kernel",
     )
-
-
-def _check(problem: Problem, observers: tuple[Observer, ...]) -> None:
-    names: set[str] = set()
-    frame = problem.frame
-    for observer in observers:
-        if isinstance(observer, type) and issubclass(observer, Observer):
-            name = observer.__name__
-            raise TypeError(f"observe takes observers, got the class {name}: write {name}()")
-        if not isinstance(observer, Observer):
-            raise TypeError(f"observe takes observers such as Entropy(), got {observer!r}")
-        if observer.name in names:
-            raise ValueError(
-                f"two observers are called {observer.name!r}: ask for it once, or tell them apart (called=)"
-            )
-        names.add(observer.name)
-        observer.check(batch=frame.batch, heads=frame.heads, q_len=frame.q_len, k_len=frame.k_len)
 
 
 def _exact(device: str) -> AbstractContextManager[Any]:

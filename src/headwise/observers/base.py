@@ -95,6 +95,22 @@ class Observer:
         return f"{kind}[{','.join(parts)}]" if parts else kind
 
 
+def require_observers(observers: Sequence[object]) -> None:
+    """Raise TypeError for what is no observer, ValueError for two of one name."""
+    names: set[str] = set()
+    for observer in observers:
+        if isinstance(observer, type) and issubclass(observer, Observer):
+            name = observer.__name__
+            raise TypeError(f"expected observers, got the class {name}: write {name}()")
+        if not isinstance(observer, Observer):
+            raise TypeError(f"expected observers such as Entropy(), got {observer!r}")
+        if observer.name in names:
+            raise ValueError(
+                f"two observers are called {observer.name!r}: ask for it once, or give one a name of its own"
+            )
+        names.add(observer.name)
+
+
 def chosen(indices: Sequence[int] | None, size: int, *, what: str, owner: str) -> tuple[int, ...] | None:
     """Indices counted from 0, in the order asked for. None stands for all.
 
