@@ -89,6 +89,14 @@ class Sum(Bias):
     def block(self, places: Places, rows: Any, cols: Any) -> Tensor:
         return self.left.block(places, rows, cols) + self.right.block(places, rows, cols)
 
+    def select(self, batch: tuple[int, ...], index: slice) -> Bias:
+        return Sum(self.left.select(batch, index), self.right.select(batch, index))
+
+    def backward(self, places: Places, rows: Any, cols: Any, grad: Tensor, into: tuple[Tensor, ...]) -> None:
+        n = len(self.left.tensors())
+        self.left.backward(places, rows, cols, grad, into[:n])
+        self.right.backward(places, rows, cols, grad, into[n:])
+
     def check(self, *, batch: tuple[int, ...], heads: int, q_len: int, k_len: int) -> None:
         self.left.check(batch=batch, heads=heads, q_len=q_len, k_len=k_len)
         self.right.check(batch=batch, heads=heads, q_len=q_len, k_len=k_len)
