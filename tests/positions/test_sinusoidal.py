@@ -1,0 +1,97 @@
+"""Sinusoids and learned positions, added to embeddings."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from headwise.positions import LearnedPositions, Sinusoidal, sinusoidal
+
+
+def test_numbers_on_paper() -> None:
+    table = sinusoidal(3, 4, dtype=torch.float64)
+    # Position 1: sin 1, cos 1, and a hundredth of the speed: sin 0.01, cos 0.01.
+    assert table[0].tolist() == [0.0, 1.0, 0.0, 1.0]
+    expected = torch.tensor([math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)], dtype=torch.float64)
+    torch.testing.assert_close(table[1], expected, rtol=0, atol=1e-15)
+
+
+def test_odd_width_ends_with_a_sine() -> None:
+    odd, even = sinusoidal(7, 5, dtype=torch.float64), sinusoidal(7, 6, dtype=torch.float64)
+    assert odd.shape == (7, 5)
+    for pos in range(7):
+        assert odd[pos, 4].item() == pytest.approx(math.sin(pos / 10000 ** (4 / 5)), abs=1e-15)
+    assert even.shape == (7, 6)
+
+
+def test_a_step_is_a_rotation_of_each_pair() -> None:
+    """Section 3.5: PE(pos + k) is a linear function of PE(pos)."""
+    table = sinusoidal(19, 6, dtype=torch.float64)
+    angle = torch.tensor([10000 ** (-2 * i / 6) for i in range(3)], dtype=torch.float64) * 5
+    sin, cos = table[:14, 0::2], table[:14, 1::2]
+    torch.testing.assert_close(table[5:, 0::2], sin * angle.cos() + cos * angle.sin(), rtol=0, atol=1e-13)
+
+
+def test_far_positions_keep_their_phase() -> None:
+    row = sinusoidal(1, 2, positions=torch.tensor([65535]))[0]
+    assert row[0].item() == pytest.approx(math.sin(65535), abs=1e-7)
+    assert row[1].item() == pytest.approx(math.cos(65535), abs=1e-7)
+
+
+def test_half_precision_input_gets_the_rounded_encoding() -> None:
+    x = torch.zeros(2, 3, 5, dtype=torch.bfloat16)
+    y = Sinusoidal(5)(x, offset=4093)
+    exact = sinusoidal(3, 5, positions=torch.arange(4093, 4096))
+    assert y.dtype == torch.bfloat16
+    torch.testing.assert_close(y[0].float(), exact, rtol=0, atol=2**-8)
+
+
+@pytest.mark.parametrize("module", [Sinusoidal(5), LearnedPositions(23, 5)])
+def test_offset_and_positions_continue_the_sequence(module: torch.nn.Module) -> None:
+    x = torch.randn(2, 7, 5)
+    whole = module(x)
+    torch.testing.assert_close(module(x[:, 3:], offset=3), whole[:, 3:])
+    torch.testing.assert_close(module(x[:, 3:], positions=torch.arange(3, 7)), whole[:, 3:])
+    each = module(x[:, :2], offset=torch.tensor([0, 11]))
+    torch.testing.assert_close(each[0], whole[0, :2])
+    torch.testing.assert_close(each[1], module(x[1:, :2], offset=11)[0])
+
+
+def test_learned_positions_train_only_what_they_used() -> None:
+    module = LearnedPositions(5, 3)
+    module(torch.zeros(2, 2, 3), offset=1).sum().backward()
+    assert module.weight.grad is not None
+    assert module.weight.grad.tolist() == [[0.0] * 3, [2.0] * 3, [2.0] * 3, [0.0] * 3, [0.0] * 3]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m: m(torch.zeros(1, 4, 3), offset=2),
+        lambda m: m(torch.zeros(1, 2, 3), positions=torch.tensor([0, 5])),
+        lambda m: m(torch.zeros(1, 2, 3), offset=torch.tensor([4])),
+        lambda m: m(torch.zeros(1, 2, 3), offset=-1),
+    ],
+)
+def test_positions_beyond_the_table(call) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ValueError, match=r"the table holds positions 0 to 4.*LearnedPositions\("):
+        call(LearnedPositions(5, 3))
+
+
+def test_wrong_sizes() -> None:
+    with pytest.raises(ValueError, match=r"x\.shape=\(2, 7\): expected .* 5\]"):
+        Sinusoidal(5)(torch.zeros(2, 7))
+    with pytest.raises(ValueError, match="d_model=0"):
+        sinusoidal(3, 0)
+    with pytest.raises(ValueError, match="last dimension of positions"):
+        sinusoidal(3, 5, positions=torch.arange(4))
+    with pytest.raises(ValueError, match="max_length=0"):
+        LearnedPositions(0, 3)
+
+
+def test_empty() -> None:
+    assert sinusoidal(0, 5).shape == (0, 5)
+    assert Sinusoidal(5)(torch.zeros(2, 0, 5)).shape == (2, 0, 5)
+    assert LearnedPositions(3, 5)(torch.zeros(0, 2, 5)).shape == (0, 2, 5)
