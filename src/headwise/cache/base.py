@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -64,6 +64,14 @@ class Cache:
             ValueError: shapes, types or lengths that don't fit; more steps than there is room for.
                 Nothing was written then.
         """
+        raise NotImplementedError
+
+    def mark(self) -> Any:
+        """A mark to `rollback` to, if the call that an append was for turns out to be refused."""
+        raise NotImplementedError
+
+    def rollback(self, mark: Any) -> None:
+        """Be as at `mark`, with at most one append in between."""
         raise NotImplementedError
 
     def reset(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -67,6 +69,12 @@ class GrowingCache(Cache):
         self._k_positions = torch.cat((old, new_positions), dim=-1)
         self._total = self._total + new
         return self._view(q_positions, self._k_positions)
+
+    def mark(self) -> Any:
+        return self.k, self.v, self._k_positions, self._total
+
+    def rollback(self, mark: Any) -> None:
+        self.k, self.v, self._k_positions, self._total = mark
 
     def reset(self) -> None:
         self.k = self.v = self._k_positions = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -81,6 +83,12 @@ class RingCache(Cache):
         if not equal:
             mask = mask & ValidKeys()
         return CacheView(k, v, q_positions, k_positions, mask, aligned=False)
+
+    def mark(self) -> Any:
+        return self._k, self._v, self._k_positions, self._total
+
+    def rollback(self, mark: Any) -> None:
+        self._k, self._v, self._k_positions, self._total = mark
 
     def reset(self) -> None:
         self._k = self._v = self._k_positions = None

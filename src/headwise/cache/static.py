@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -99,6 +100,14 @@ class StaticCache(Cache):
         every = torch.arange(self.max_length, device=k.device)
         k_positions = torch.where(every < self._start.unsqueeze(-1), every, -1)
         return CacheView(self.k, self.v, q_positions, k_positions, ValidKeys(), aligned=False)
+
+    def mark(self) -> Any:
+        return self._seen.clone(), self._equal, self._most
+
+    def rollback(self, mark: Any) -> None:
+        # What was written stays in slots beyond the lengths, where nobody sees it.
+        seen, self._equal, self._most = mark
+        self._seen.copy_(seen)
 
     def reset(self) -> None:
         self._seen.zero_()

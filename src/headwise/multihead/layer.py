@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headwise.attention import problem, solve
+from headwise.attention import check_observers, problem, solve
 from headwise.cache import Cache, CrossCache
 from headwise.kernels.measure import measure
 from headwise.kernels.problem import Problem
@@ -173,7 +173,7 @@ class MultiHeadAttention(nn.Module):
             lengths: with a cache, int64 [*batch]: how many steps of x are real (the rest is padding).
             positions: int64 [q_len] or [*batch, q_len], of x. Default 0, 1, ...; a cache knows its own.
             memory_positions: int64 [k_len] or [*batch, k_len], of memory.
-            align: where queries stand among more (or fewer) keys: "end" or "start".
+            align: where queries stand among more (or fewer) keys, "end" or "start"; a cache knows.
             observe: what to say about each head; then the result is (y, observations).
             generator: of dropout.
 
@@ -198,6 +198,7 @@ class MultiHeadAttention(nn.Module):
             if self.k_norm is not None:
                 k = self.k_norm(k).to(k.dtype)
 
+        mark: Any = None
         q_positions, k_positions = positions, memory_positions if crossing else positions
         if self.rotary is not None:
             q_at, k_at = q_positions, k_positions
@@ -214,6 +215,7 @@ class MultiHeadAttention(nn.Module):
         if isinstance(cache, CrossCache) and not kept:
             cache.store(k, v)
         if isinstance(cache, Cache):
+            mark, align = cache.mark(), "end"  # a cache knows where its steps stand
             view = cache.append(k, v, lengths=lengths)
             k, v = view.k, view.v
             if not view.aligned:  # else the default positions are right, and kernels know them best
@@ -221,22 +223,31 @@ class MultiHeadAttention(nn.Module):
             if view.mask is not None:
                 mask = view.mask if mask is None else mask & view.mask
 
-        call = problem(
-            q,
-            k,
-            v,
-            mask=mask,
-            bias=self._bias(bias),
-            scale=self.scale,
-            softcap=self.softcap,
-            sinks=self.sinks,
-            dropout=self.dropout if self.training else 0.0,
-            generator=generator,
-            align=align,
-            q_positions=q_positions,
-            k_positions=k_positions,
-        )
-        heads, lse = solve(call, kernel=self.kernel, strict=self.strict)  # [*batch, heads, q_len, d_v]
+        try:
+            call = problem(
+                q,
+                k,
+                v,
+                mask=mask,
+                bias=self._bias(bias),
+                scale=self.scale,
+                softcap=self.softcap,
+                sinks=self.sinks,
+                dropout=self.dropout if self.training else 0.0,
+                generator=generator,
+                align=align,
+                q_positions=q_positions,
+                k_positions=k_positions,
+                strict=self.strict,
+            )
+            if observe is not None:
+                check_observers(observe, call)
+        except (TypeError, ValueError):
+            if isinstance(cache, Cache):
+                cache.rollback(mark)  # a refused call leaves no trace
+            raise
+        mark = None  # it would keep the tensors of before alive while attention is computed
+        heads, lse = solve(call, kernel=self.kernel)  # [*batch, heads, q_len, d_v]
         for hook in self.attention_hooks:
             hook(call, lse)
         if self.gate_proj is not None:
