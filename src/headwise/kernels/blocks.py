@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from headwise.kernels.live import live_scores
+from headwise.kernels.live import grouped_matmul, live_scores
 from headwise.kernels.problem import Problem
 from headwise.masks.base import Tile
 from headwise.masks.frame import Index
@@ -98,16 +98,18 @@ def allowed(problem: Problem, rows: Index, cols: Index) -> Tensor | None:
     return None if problem.mask is None else fold(problem.mask.block(problem.frame, rows, cols))
 
 
-def block_scores(problem: Problem, rows: Index, cols: Index) -> Tensor:
+def block_scores(problem: Problem, rows: Index, cols: Index, *, finite: bool = False) -> Tensor:
     """Scores of the rectangle rows x cols, [B, H, r, c], as `Problem` defines them; differentiable.
 
-    What is masked is -inf and sends back a gradient of exactly 0, also where the key holds NaN.
+    What is masked is -inf and sends back a gradient of exactly 0, also where the key holds NaN; a caller
+    who knows that all of q and k is finite says so and saves a product.
     """
     problem = problem.flatten()
     dtype = problem.score_dtype
     q = problem.q[:, :, rows].to(dtype)
     k = problem.k[:, :, cols].to(dtype)
-    scores = live_scores(q * problem.scale, k)
+    q = q * problem.scale
+    scores = grouped_matmul(q, k.mT) if finite else live_scores(q, k)
     if problem.softcap is not None:
         scores = problem.softcap * torch.tanh(scores / problem.softcap)
     if problem.bias is not None:

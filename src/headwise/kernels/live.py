@@ -66,3 +66,14 @@ def spread(allow: Tensor, values: Tensor) -> Tensor:
     nan = (grouped_matmul(pairs, values.isnan().to(values.dtype)) > 0) | (up & down)
     taint = torch.zeros_like(up, dtype=values.dtype)
     return taint.masked_fill(up, inf).masked_fill(down, -inf).masked_fill(nan, float("nan"))
+
+
+def all_finite(*tensors: Tensor) -> bool:
+    """Whether every entry is finite, by one sum each. (A sum of huge numbers may overflow and say no:
+    the careful path is only slower.)"""
+    return all(bool(_sum(t.detach()).isfinite()) for t in tensors)
+
+
+def _sum(x: Tensor) -> Tensor:
+    half = x.dtype in (torch.float16, torch.bfloat16)
+    return x.sum(dtype=torch.float32) if half else x.sum()

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from headwise.kernels.blocks import Strip, allowed, fold, strips, within
 from headwise.kernels.dropout import keep
-from headwise.kernels.live import live_product
+from headwise.kernels.live import all_finite, live_product
 from headwise.kernels.pair import Grads, PairKernel
 from headwise.kernels.problem import Problem
 
@@ -181,11 +181,6 @@ def _part(block: Tensor, entries: slice, heads: slice) -> Tensor:
     return block if block.shape[1] == 1 else block[:, heads]
 
 
-def all_finite(*tensors: Tensor) -> bool:
-    """Whether every entry is finite. (A sum that overflows says no: the careful path is only slower.)"""
-    return all(bool(t.detach().sum().isfinite()) for t in tensors)
-
-
 class Tiled(PairKernel):
     name = "tiled"
     linear_memory = True
@@ -261,9 +256,7 @@ def _forward(problem: Problem, slab: _Slab) -> tuple[Tensor, Tensor]:
     return out, lse
 
 
-def _backward(
-    problem: Problem, slab: _Slab, lse: Tensor, delta: Tensor, d_out: Tensor, grads: Grads
-) -> None:
+def _backward(problem: Problem, slab: _Slab, lse: Tensor, delta: Tensor, d_out: Tensor, grads: Grads) -> None:
     """With D = d_out V^T:  dS = P * (D - delta), dV = P^T d_out, dQ = scale dS K, dK = scale dS^T Q."""
     place = (slab.entries, slab.heads, slab.strip.rows)
     row_lse = lse[place].unsqueeze(-1)

@@ -3,9 +3,11 @@
 from headwise.masks.allow import Allow
 from headwise.masks.base import And, Mask, Not, Or, Tile
 from headwise.masks.documents import Documents
+from headwise.masks.draw import draw
 from headwise.masks.frame import Frame, Index
 from headwise.masks.lengths import KeyLengths, Prefix
 from headwise.masks.positional import Causal, ValidKeys
+from headwise.masks.svg import draw_svg
 from headwise.masks.window import Window
 
 __all__ = [
@@ -23,4 +25,6 @@ __all__ = [
     "Tile",
     "ValidKeys",
     "Window",
+    "draw",
+    "draw_svg",
 ]

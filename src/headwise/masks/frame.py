@@ -54,13 +54,44 @@ class Frame:
     ) -> Frame:
         """Frame with default positions: keys are 0 .. k_len - 1, and the queries end where the keys
         end (`align="end"`: the last query is the newest key) or start where they start ("start")."""
-        q_start = k_start = None
-        if k_pos is None:
-            k_start = 0
-            k_pos = torch.arange(k_len, device=device)
-        if q_pos is None:
-            q_start = k_len - q_len if align == "end" else 0
+        k_start = 0 if k_pos is None else None
+        q_start = (k_len - q_len if align == "end" else 0) if q_pos is None else None
+        return Frame.starting(
+            batch,
+            heads,
+            q_len,
+            k_len,
+            q_start=q_start,
+            k_start=k_start,
+            q_pos=q_pos,
+            k_pos=k_pos,
+            device=device,
+        )
+
+    @staticmethod
+    def starting(
+        batch: tuple[int, ...],
+        heads: int,
+        q_len: int,
+        k_len: int,
+        *,
+        q_start: int | None,
+        k_start: int | None,
+        q_pos: Tensor | None = None,
+        k_pos: Tensor | None = None,
+        device: torch.device | str | None = None,
+    ) -> Frame:
+        """Frame whose positions count up from q_start and k_start, or are the tensors given."""
+        if q_pos is None and q_start is not None:
             q_pos = torch.arange(q_start, q_start + q_len, device=device)
+        else:
+            q_start = None
+        if k_pos is None and k_start is not None:
+            k_pos = torch.arange(k_start, k_start + k_len, device=device)
+        else:
+            k_start = None
+        if q_pos is None or k_pos is None:
+            raise ValueError("a frame needs a start or a tensor of positions, for queries and for keys")
         frame = Frame(batch, heads, q_len, k_len, q_pos, k_pos)
         object.__setattr__(frame, "q_start", q_start)
         object.__setattr__(frame, "k_start", k_start)

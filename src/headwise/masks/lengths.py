@@ -74,8 +74,9 @@ class _UpTo(Mask):
             )
 
     def natural_lengths(self) -> tuple[int | None, int | None]:
-        longest = 0 if self._range is None else self._range[1]
-        return None, max(longest, 12)
+        if self._range is None or self._range[1] <= 12:  # a drawing of twelve keys shows where they end
+            return None, None
+        return None, self._range[1]
 
     def _per_batch(self) -> int | Tensor:
         """[*batch] -> [*batch, 1, 1, 1], or the int itself."""

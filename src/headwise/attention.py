@@ -1,0 +1,269 @@
+"""Scaled dot-product attention: the one function that everything else looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import overload
+
+import torch
+from torch import Tensor
+
+from headwise.kernels.check import check_options, check_positions, check_tensors
+from headwise.kernels.choose import Choice, choose
+from headwise.kernels.compiled import solve_compiled
+from headwise.kernels.dropout import draw_seed
+from headwise.kernels.measure import measure
+from headwise.kernels.problem import Problem
+from headwise.masks.base import Mask
+from headwise.masks.frame import Frame
+from headwise.observers.base import Observer, require_observers
+from headwise.observers.observations import Observations
+from headwise.positions.added import AddedScores
+from headwise.positions.base import Bias
+
+
+@overload
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    mask: Mask | None = ...,
+    bias: Bias | Tensor | None = ...,
+    scale: float | None = ...,
+    softcap: float | None = ...,
+    sinks: Tensor | None = ...,
+    dropout: float = ...,
+    generator: torch.Generator | None = ...,
+    align: str = ...,
+    q_positions: Tensor | None = ...,
+    k_positions: Tensor | None = ...,
+    observe: None = ...,
+    kernel: str = ...,
+    strict: bool = ...,
+) -> Tensor: ...
+
+
+@overload
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    mask: Mask | None = ...,
+    bias: Bias | Tensor | None = ...,
+    scale: float | None = ...,
+    softcap: float | None = ...,
+    sinks: Tensor | None = ...,
+    dropout: float = ...,
+    generator: torch.Generator | None = ...,
+    align: str = ...,
+    q_positions: Tensor | None = ...,
+    k_positions: Tensor | None = ...,
+    observe: Sequence[Observer],
+    kernel: str = ...,
+    strict: bool = ...,
+) -> tuple[Tensor, Observations]: ...
+
+
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    mask: Mask | None = None,
+    bias: Bias | Tensor | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    sinks: Tensor | None = None,
+    dropout: float = 0.0,
+    generator: torch.Generator | None = None,
+    align: str = "end",
+    q_positions: Tensor | None = None,
+    k_positions: Tensor | None = None,
+    observe: Sequence[Observer] | None = None,
+    kernel: str = "auto",
+    strict: bool = False,
+) -> Tensor | tuple[Tensor, Observations]:
+    """Attention(Q, K, V) = softmax(scale * Q K^T) V, for every head of every batch entry.
+
+    With every option, for query i, key j and head h:
+
+        s_ij = scale * q_i . k_j;  softcap * tanh(s_ij / softcap);  + bias_ij;  -inf where masked
+        P_ij = exp(s_ij - lse_i),  lse_i = log(sum_j exp s_ij + exp sinks_h)
+        out_i = sum_j dropout(P_ij) v_j
+
+    A query that may attend to nothing gives 0. What is masked cannot leak, even if it holds NaN.
+
+    Args:
+        q: [*batch, heads, q_len, d_k].
+        k: [*batch, kv_heads, k_len, d_k]; heads is a multiple of kv_heads, and query head i reads
+            key/value head i // (heads // kv_heads). Batch dimensions broadcast to those of q.
+        v: [*batch, kv_heads, k_len, d_v].
+        mask: who may attend to whom (`Causal`, `Window`, `KeyLengths`, `Documents`, `Prefix`, `Allow`;
+            composed with `&`, `|`, `~`). True means may attend.
+        bias: added to scores: a `Bias` (`ALiBi`, `RelativeBuckets`) or a float tensor broadcastable to
+            [*batch, heads, q_len, k_len]. Never a mask.
+        scale: default 1 / sqrt(d_k).
+        softcap: keeps scores within +-softcap (before bias and mask).
+        sinks: [heads], a logit per head that takes probability and gives nothing.
+        dropout: share of weights set to 0 (the others grow by 1 / (1 - dropout)). It is applied
+            whenever it is not 0: there is no training mode here.
+        generator: where dropout's seed is drawn. The same seed drops the same weights in every kernel.
+        align: "end" (the last query is the newest key) or "start" (the first query is the first key).
+            Counts for every mask and bias that speaks of positions.
+        q_positions, k_positions: int64 [length] or [*batch, length], instead of `align`. Keys at
+            positions below 0 are cache slots that hold nothing: mask them with `ValidKeys()`.
+        observe: what to say of the heads; the output is the same number with or without it.
+        kernel: "auto", or the name of one (see `explain`).
+        strict: refuse to run where memory would grow with q_len x k_len.
+
+    Returns:
+        out [*batch, heads, q_len, d_v], of v's dtype; with `observe`, (out, Observations).
+
+    Raises:
+        TypeError, ValueError: before anything is computed, naming values, rule and fix.
+
+    Source: *Attention Is All You Need*, section 3.2.1.
+    """
+    given = problem(
+        q,
+        k,
+        v,
+        mask=mask,
+        bias=bias,
+        scale=scale,
+        softcap=softcap,
+        sinks=sinks,
+        dropout=dropout,
+        generator=generator,
+        align=align,
+        q_positions=q_positions,
+        k_positions=k_positions,
+        strict=strict,
+    )
+    if observe is None:
+        return solve(given, kernel=kernel)[0]
+    check_observers(observe, given)
+    out, lse = solve(given, kernel=kernel)
+    return out, measure(given, observe, lse=lse)
+
+
+def problem(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    mask: Mask | None = None,
+    bias: Bias | Tensor | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    sinks: Tensor | None = None,
+    dropout: float = 0.0,
+    generator: torch.Generator | None = None,
+    align: str = "end",
+    q_positions: Tensor | None = None,
+    k_positions: Tensor | None = None,
+    strict: bool = False,
+) -> Problem:
+    """The call that `attention` would compute, checked and complete. Arguments are those of `attention`."""
+    batch = check_tensors(q, k, v)
+    check_options(
+        q, mask=mask, bias=bias, scale=scale, softcap=softcap, sinks=sinks, dropout=dropout, align=align
+    )
+    heads, q_len, k_len = q.shape[-3], q.shape[-2], k.shape[-2]
+    check_positions("q_positions", q_positions, batch, q_len)
+    check_positions("k_positions", k_positions, batch, k_len)
+    if k.shape[:-3] != q.shape[:-3]:
+        k = k.expand(*batch, *k.shape[-3:])
+    if v.shape[:-3] != q.shape[:-3]:
+        v = v.expand(*batch, *v.shape[-3:])
+    frame = Frame.of(
+        batch, heads, q_len, k_len, align=align, q_pos=q_positions, k_pos=k_positions, device=q.device
+    )
+    if isinstance(bias, Tensor):
+        bias = AddedScores(bias)
+    if mask is not None:
+        mask.check(frame)
+    if bias is not None:
+        bias.check(batch=batch, heads=heads, q_len=q_len, k_len=k_len)
+    return Problem(
+        q,
+        k,
+        v,
+        frame,
+        scale=q.shape[-1] ** -0.5 if scale is None else float(scale),
+        mask=mask,
+        bias=bias,
+        softcap=None if softcap is None else float(softcap),
+        sinks=sinks,
+        dropout=float(dropout),
+        seed=draw_seed(generator, q.device) if dropout else None,
+        strict=strict,
+    )
+
+
+def solve(problem: Problem, *, kernel: str = "auto") -> tuple[Tensor, Tensor]:
+    """(out [*batch, heads, q_len, d_v], lse [*batch, heads, q_len]) of a checked call.
+
+    lse is float32 or better, and differentiable.
+    """
+    flat = problem.flatten()
+    # Autocast would round scores to half precision; the inputs already have the dtype that was asked for.
+    with torch.autocast(flat.q.device.type, enabled=False):
+        if torch.compiler.is_compiling():
+            out, lse = solve_compiled(flat, kernel)
+        else:
+            out, lse = choose(flat, kernel).kernel.solve(flat)
+    if flat is problem:
+        return out, lse
+    batch = problem.frame.batch
+    return out.reshape(*batch, *out.shape[1:]), lse.reshape(*batch, *lse.shape[1:])
+
+
+def explain(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    mask: Mask | None = None,
+    bias: Bias | Tensor | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    sinks: Tensor | None = None,
+    dropout: float = 0.0,
+    align: str = "end",
+    q_positions: Tensor | None = None,
+    k_positions: Tensor | None = None,
+    kernel: str = "auto",
+    strict: bool = False,
+) -> Choice:
+    """Which kernel would run, and why each other one would not. Print it. Nothing is computed.
+
+    Arguments are those of `attention`.
+    """
+    given = problem(
+        q,
+        k,
+        v,
+        mask=mask,
+        bias=bias,
+        scale=scale,
+        softcap=softcap,
+        sinks=sinks,
+        dropout=dropout,
+        generator=torch.Generator(q.device),  # leaves the default generator as it is
+        align=align,
+        q_positions=q_positions,
+        k_positions=k_positions,
+        strict=strict,
+    )
+    return choose(given.flatten(), kernel)
+
+
+def check_observers(observers: Sequence[Observer], problem: Problem) -> None:
+    """Raise where an observer doesn't fit the call, before anything is computed."""
+    frame = problem.frame
+    require_observers(observers)
+    for observer in observers:
+        observer.check(batch=frame.batch, heads=frame.heads, q_len=frame.q_len, k_len=frame.k_len)

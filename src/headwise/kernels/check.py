@@ -1,0 +1,158 @@
+"""The checks that an attention call passes before anything is computed."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from headwise.masks.base import Mask
+from headwise.positions.base import Bias
+
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def check_tensors(q: Tensor, k: Tensor, v: Tensor) -> tuple[int, ...]:
+    """Check types and shapes of q [*batch, heads, q_len, d_k], k [*batch, kv_heads, k_len, d_k] and
+    v [*batch, kv_heads, k_len, d_v]; return the batch dimensions (those of k and v may be 1 or absent)."""
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name} is a {type(x).__name__}: pass a tensor [*batch, heads, length, d]")
+        if x.ndim < 3:
+            raise ValueError(
+                f"{name}.shape={_shape(x)} has {x.ndim} dimensions: {name} is [*batch, heads, length, d]; for "
+                f"one head, {name}.unsqueeze(-3)"
+            )
+    if q.dtype not in _FLOATS:
+        raise TypeError(
+            f"q.dtype={q.dtype}: attention computes in float16, bfloat16, float32 or float64; convert with "
+            "q.float()"
+        )
+    if k.dtype != q.dtype or v.dtype != q.dtype:
+        raise TypeError(
+            f"q, k and v are {q.dtype}, {k.dtype} and {v.dtype}: they must be the same; convert two of them, "
+            "for example with k.to(q.dtype)"
+        )
+    if k.device != q.device or v.device != q.device:
+        raise ValueError(
+            f"q, k and v are on {q.device}, {k.device} and {v.device}: move them to one, for example with "
+            "k.to(q.device)"
+        )
+    if k.shape[-1] != q.shape[-1]:
+        raise ValueError(
+            f"d_k differs: q.shape={_shape(q)} and k.shape={_shape(k)}, whose last dimensions must be equal "
+            "(scores are q . k)"
+        )
+    if v.shape[-2] != k.shape[-2]:
+        raise ValueError(
+            f"k_len differs: k.shape={_shape(k)} and v.shape={_shape(v)}, whose second last dimensions must be "
+            "equal (each key has one value)"
+        )
+    if v.shape[-3] != k.shape[-3]:
+        raise ValueError(
+            f"kv_heads differs: k.shape={_shape(k)} and v.shape={_shape(v)}, whose third last dimensions must "
+            "be equal"
+        )
+    heads, kv_heads = q.shape[-3], k.shape[-3]
+    if (kv_heads == 0) != (heads == 0) or (kv_heads and heads % kv_heads):
+        raise ValueError(
+            f"heads={heads} (q.shape={_shape(q)}) can't be shared evenly by kv_heads={kv_heads} "
+            f"(k.shape={_shape(k)}): heads must be a multiple of kv_heads, so that query head i reads "
+            "key/value head i // (heads // kv_heads)"
+        )
+    batch = tuple(q.shape[:-3])
+    for name, x in (("k", k), ("v", v)):
+        lead = tuple(x.shape[:-3])
+        fits = len(lead) <= len(batch) and all(
+            have in (1, want) for have, want in zip(reversed(lead), reversed(batch), strict=False)
+        )
+        if not fits:
+            raise ValueError(
+                f"{name}.shape={_shape(x)} has batch dimensions {list(lead)}, which don't broadcast to those of "
+                f"q, {list(batch)} (q.shape={_shape(q)})"
+            )
+    return batch
+
+
+def check_options(
+    q: Tensor,
+    *,
+    mask: object,
+    bias: object,
+    scale: float | None,
+    softcap: float | None,
+    sinks: Tensor | None,
+    dropout: float,
+    align: str,
+) -> None:
+    """Check the types and ranges of everything but q, k and v."""
+    if mask is not None and not isinstance(mask, Mask):
+        raise TypeError(_not_a_mask(mask))
+    if bias is not None and not isinstance(bias, Bias | Tensor):
+        raise TypeError(
+            f"bias is a {type(bias).__name__}: pass a Bias (ALiBi, RelativeBuckets, ...) or a float tensor "
+            "broadcastable to [*batch, heads, q_len, k_len]"
+        )
+    if scale is not None and not math.isfinite(scale):
+        raise ValueError(f"scale={scale}: must be a finite number; leave it out for 1 / sqrt(d_k)")
+    if scale is None and q.shape[-1] == 0:
+        raise ValueError("d_k is 0, and the scale 1 / sqrt(d_k) has no value there: pass scale=1.0")
+    if softcap is not None and not (softcap > 0 and math.isfinite(softcap)):
+        raise ValueError(
+            f"softcap={softcap}: must be a positive number (scores stay within it); None for no cap"
+        )
+    if not 0.0 <= dropout < 1.0:
+        raise ValueError(f"dropout={dropout}: is the share of weights that is dropped, in [0, 1)")
+    if align not in ("start", "end"):
+        raise ValueError(
+            f"align={align!r}: 'end' (the last query is the newest key) or 'start' (the first query is the "
+            "first key)"
+        )
+    if sinks is not None:
+        heads = q.shape[-3]
+        if not isinstance(sinks, Tensor) or not sinks.is_floating_point() or tuple(sinks.shape) != (heads,):
+            got = f"{sinks.dtype} {_shape(sinks)}" if isinstance(sinks, Tensor) else type(sinks).__name__
+            raise ValueError(
+                f"sinks is {got}: must be a float tensor [heads] = [{heads}], a logit per query head"
+            )
+        if sinks.device != q.device:
+            raise ValueError(f"sinks is on {sinks.device} and q on {q.device}: pass sinks.to(q.device)")
+
+
+def check_positions(name: str, positions: Tensor | None, batch: tuple[int, ...], length: int) -> None:
+    """Check that explicit positions are int64 [length] or [*batch, length]."""
+    if positions is None:
+        return
+    if not isinstance(positions, Tensor) or positions.dtype != torch.int64:
+        got = positions.dtype if isinstance(positions, Tensor) else type(positions).__name__
+        raise TypeError(f"{name} is {got}: pass an int64 tensor [{length}] or [*batch, {length}]")
+    if tuple(positions.shape) not in ((length,), (*batch, length)):
+        raise ValueError(
+            f"{name}.shape={_shape(positions)}: must be [{length}] (the same for the whole batch) or "
+            f"{[*batch, length]}"
+        )
+
+
+def _not_a_mask(mask: object) -> str:
+    if not isinstance(mask, Tensor):
+        return (
+            f"mask is a {type(mask).__name__}: pass a Mask (Causal(), KeyLengths(n), Allow(tensor), ...), "
+            "composed with &, | and ~"
+        )
+    what = f"mask is a {mask.dtype} tensor {_shape(mask)}"
+    if mask.dtype == torch.bool:
+        return (
+            f"{what}: wrap it as Allow(mask), in which True means may attend. In torch.nn.MultiheadAttention "
+            "True means the opposite: from there, pass Allow(~mask)"
+        )
+    if mask.is_floating_point():
+        return (
+            f"{what}: a number added to scores is a bias, so pass bias=mask; if it holds 1 for pairs that may "
+            "attend and 0 for the others, pass Allow(mask.bool())"
+        )
+    return f"{what}: integers don't say what they mean; pass Allow(mask.bool()) if 1 means may attend"
+
+
+def _shape(tensor: Tensor) -> str:
+    return str(list(tensor.shape))

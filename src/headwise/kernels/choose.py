@@ -1,0 +1,108 @@
+"""Which kernel computes a problem, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from headwise.kernels.base import Kernel
+from headwise.kernels.flex import Flex
+from headwise.kernels.problem import Problem
+from headwise.kernels.reference import Reference
+from headwise.kernels.sdpa import TorchFused
+from headwise.kernels.tiled import Tiled
+
+# In the order in which `auto` asks them: the first that doesn't refuse computes the problem. A kernel
+# that is to come takes its place in this list, and nothing else changes.
+KERNELS: tuple[Kernel, ...] = (TorchFused(), Flex(), Tiled(), Reference())
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The kernel that computes a problem, and what every other one said."""
+
+    kernel: Kernel
+    refusals: dict[str, tuple[str, ...]]  # name -> reasons; () for a kernel that would do but comes later
+    asked_for: str
+    problem: Problem
+
+    def __str__(self) -> str:
+        problem, name = self.problem, self.kernel.name
+        how = "asked for" if self.asked_for != "auto" else "first in line that takes it"
+        growth = "linear in length" if self.kernel.linear_memory else "grows with q_len x k_len"
+        lines = [
+            f"attention  q {_shape(problem.q)}  k {_shape(problem.k)}  v {_shape(problem.v)}  "
+            f"{str(problem.q.dtype).removeprefix('torch.')} on {problem.q.device}",
+            f"mask       {'none' if problem.mask is None else problem.mask.describe()}",
+            f"kernel     {name} ({how}; memory {growth})",
+        ]
+        for other, reasons in self.refusals.items():
+            if other == name:
+                continue
+            lines.append(
+                f"  not {other:<10}{reasons[0] if reasons else 'it would do, but comes later in line'}"
+            )
+            lines.extend(f"      {'':<10}{reason}" for reason in reasons[1:])
+        return "\n".join(lines)
+
+
+def choose(problem: Problem, kernel: str = "auto") -> Choice:
+    """The kernel for a problem. Looks at sizes, types and options, never at values, grad mode or
+    training mode.
+
+    Raises:
+        ValueError: an unknown name, a kernel that refuses the problem, or, with `strict`, one whose
+            memory grows with q_len x k_len.
+    """
+    names = [k.name for k in KERNELS]
+    if kernel != "auto" and kernel not in names:
+        raise ValueError(f"kernel={kernel!r} is unknown: choose one of {', '.join(['auto', *names])}")
+    refusals = {k.name: _reasons(k, problem) for k in KERNELS}
+    if kernel == "auto":
+        taken = next(k for k in KERNELS if not refusals[k.name])
+    else:
+        taken = KERNELS[names.index(kernel)]
+        if refusals[kernel]:
+            raise ValueError(
+                f"kernel={kernel!r} refuses this call: {'; '.join(refusals[kernel])}. "
+                f"Pass kernel='auto', which takes the first that can ({_first(refusals)!r} here)"
+            )
+    if problem.strict and not taken.linear_memory:
+        raise ValueError(
+            f"strict=True, and the kernel that would run, {taken.name!r}, holds q_len x k_len = "
+            f"{problem.frame.q_len} x {problem.frame.k_len} weights for each of {problem.frame.heads} heads: "
+            f"pass strict=False to allow it. The others: {_others(refusals, taken.name)}"
+        )
+    return Choice(taken, refusals, kernel, problem)
+
+
+def _reasons(kernel: Kernel, problem: Problem) -> tuple[str, ...]:
+    transformed = () if isinstance(kernel, Reference) else under_transform(problem)
+    return (*transformed, *kernel.supports(problem))
+
+
+def under_transform(problem: Problem) -> tuple[str, ...]:
+    """Only the reference kernel goes through torch.func transforms and forward-mode derivatives."""
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return ("under torch.func (vmap, grad, jvp, ...), only 'reference' can be transformed",)
+    if torch.autograd.forward_ad._current_level >= 0 and any(
+        torch.autograd.forward_ad.unpack_dual(t).tangent is not None for t in problem.differentiable()
+    ):
+        return ("forward-mode derivatives: only 'reference' has them",)
+    return ()
+
+
+def _first(refusals: dict[str, tuple[str, ...]]) -> str:
+    return next(name for name, reasons in refusals.items() if not reasons)
+
+
+def _others(refusals: dict[str, tuple[str, ...]], taken: str) -> str:
+    said = [
+        f"{name}: {'; '.join(reasons)}" for name, reasons in refusals.items() if name != taken and reasons
+    ]
+    return ". ".join(said) or "none refused"
+
+
+def _shape(tensor: torch.Tensor) -> str:
+    return "[" + ", ".join(str(size) for size in tensor.shape) + "]"

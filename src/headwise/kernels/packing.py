@@ -1,0 +1,66 @@
+"""Masks and biases as a string and some tensors: the form in which a compiled graph can hold them.
+
+A node is a JSON object {"class": name, field: value, ...}; a tensor stands as {"tensor": its number}.
+The string is written by hand, since `torch.compile` follows this code and doesn't follow `json.dumps`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from functools import lru_cache
+from typing import Any
+
+from torch import Tensor
+
+from headwise.masks.base import Mask
+from headwise.positions.base import Bias
+
+
+def pack(part: Any, tensors: list[Tensor]) -> str:
+    """JSON of a mask, a bias or a field of one; appends the tensors that it meets."""
+    if part is None:
+        return "null"
+    if isinstance(part, Tensor):
+        tensors.append(part)
+        return '{"tensor": ' + str(len(tensors) - 1) + "}"
+    if isinstance(part, bool):
+        return "true" if part else "false"
+    if isinstance(part, str):
+        return '"' + part + '"'
+    if isinstance(part, Mask | Bias):
+        text = '{"class": "' + type(part).__name__ + '"'
+        for field in dataclasses.fields(part):
+            if field.init:
+                text += ', "' + field.name + '": ' + pack(getattr(part, field.name), tensors)
+        return text + "}"
+    return str(part)
+
+
+def unpack(text: str, tensors: list[Tensor]) -> Any:
+    """The mask or bias (or None) that `pack` wrote."""
+    return _build(_parse(text), tensors)
+
+
+@lru_cache(maxsize=256)
+def _parse(text: str) -> Any:
+    return json.loads(text)
+
+
+def _build(node: Any, tensors: list[Tensor]) -> Any:
+    if not isinstance(node, dict):
+        return node
+    if "tensor" in node:
+        return tensors[node["tensor"]]
+    kind = _classes()[node["class"]]
+    return kind(**{name: _build(value, tensors) for name, value in node.items() if name != "class"})
+
+
+def _classes() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    waiting: list[Any] = [Mask, Bias]
+    while waiting:
+        kind = waiting.pop()
+        found[kind.__name__] = kind
+        waiting.extend(kind.__subclasses__())
+    return found
