@@ -1,0 +1,102 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headwise._version import __version__
+from headwise.cli.errors import one_line_errors
+
+app = typer.Typer(
+    help="Multi-head attention, visible head by head.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(f"headwise {__version__}")
+
+
+@app.command()
+def see(
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="[TEXT|FILE|-]", help="A text, a text file, or - for standard input."),
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="minilm, or a folder with a BERT in safetensors format.")
+    ] = "minilm",
+    layer: Annotated[int | None, typer.Option(help="Only this layer, counted from 0.")] = None,
+    head: Annotated[int | None, typer.Option(help="Only this head, counted from 0.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write the HTML report. [default: headwise-report.html]")
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print JSON alone; the report is written only where --out names it."),
+    ] = False,
+    stride: Annotated[
+        int | None, typer.Option(help="Read a long text in windows, this many tokens apart.")
+    ] = None,
+    open_report: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the report in a browser.")
+    ] = False,
+) -> None:
+    """Show what every head of a BERT does with a text: a table here, and a report in HTML."""
+    with one_line_errors():
+        from headwise.cli.see import see as command  # only now: torch takes a while to import
+
+        command(
+            text,
+            model=model,
+            layer=layer,
+            head=head,
+            out=out,
+            as_json=as_json,
+            stride=stride,
+            open_report=open_report,
+        )
+
+
+@app.command()
+def trace(
+    batch: Annotated[int, typer.Option(help="Texts at once.")] = 30,
+    length: Annotated[int, typer.Option(help="Tokens of each text.")] = 5,
+    input_dim: Annotated[
+        int | None, typer.Option(help="Width of what comes in. [default: that of d-model]")
+    ] = None,
+    d_model: Annotated[int, typer.Option(help="Width of the model.")] = 512,
+    heads: Annotated[int, typer.Option(help="Number of heads.")] = 8,
+    kv_heads: Annotated[
+        int | None, typer.Option(help="Number of key/value heads. [default: that of heads]")
+    ] = None,
+    memory_length: Annotated[
+        int | None, typer.Option(help="Cross-attention to a memory of this many tokens.")
+    ] = None,
+    causal: Annotated[bool, typer.Option("--causal", help="No token attends to a later one.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
+) -> None:
+    """Follow one call of multi-head attention: the shape, parameters, FLOPs and bytes of each step."""
+    with one_line_errors():
+        from headwise.cli.steps import trace_layer
+
+        found = trace_layer(
+            batch=batch,
+            length=length,
+            input_dim=input_dim,
+            d_model=d_model,
+            heads=heads,
+            kv_heads=kv_heads,
+            memory_length=memory_length,
+            causal=causal,
+        )
+        typer.echo(json.dumps(found.as_dict(), indent=2) if as_json else str(found))

@@ -1,0 +1,118 @@
+"""What a head mostly does, told from a few averages.
+
+Every number here is an average over the text's ordinary tokens as queries: special tokens such as
+[CLS] and [SEP] are left out, since what they look at says little about language (Voita et al. 2019
+leave out the end of the sentence for the same reason).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+MOSTLY = 0.4
+"""A head that gives at least this share of its attention to one kind of key mostly does that."""
+ALSO = 0.2
+"""A second kind that receives at least this share is named too."""
+TIMES_EVEN = 2.0
+"""A kind counts only where it gets this many times what a head that attends evenly would give it."""
+BROAD = 0.8
+"""A head is broad where its entropy is at least this part of log2(number of keys), the largest possible."""
+
+NAMES = {
+    "previous": "previous token",
+    "next": "next token",
+    "itself": "itself",
+    "same": "same token",
+    "first": "first token",
+    "separator": "separators",
+    "punctuation": "punctuation",
+    "nearby": "nearby tokens",
+    "broad": "broad",
+    "mixed": "mixed",
+}
+
+SHORT = {
+    **NAMES,
+    "previous": "previous",
+    "next": "next",
+    "same": "same",
+    "first": "first",
+}
+"""Names of the further kinds, where room is scarce."""
+
+MEANINGS = {
+    "previous": "the token just before",
+    "next": "the token just after",
+    "itself": "the token itself",
+    "same": "other places where the same token stands (over the tokens that have such places)",
+    "first": "the first token, [CLS]: often a place to rest when there is nothing to look for",
+    "separator": "the separators, [SEP]: often a place to rest as well",
+    "punctuation": "punctuation marks and symbols",
+    "nearby": "itself and two tokens on either side",
+    "broad": "nearly all tokens, nearly evenly",
+    "mixed": "none of the above stands out",
+}
+
+SPECIFIC = ("previous", "next", "itself", "same", "first", "separator", "punctuation")
+"""Kinds in order of precedence where shares are equal. "nearby" contains three of them, so it is asked last."""
+
+RULES = (
+    f"A head is named after the kind of key that receives most of its attention, if that is at least "
+    f"{MOSTLY:.0%} and at least {TIMES_EVEN:g} times what an even spread would give. "
+    f"Further kinds from {ALSO:.0%} on are listed after it. Nearby: 2 tokens either side and itself, by the same "
+    f"rule. Broad: entropy at least {BROAD:.0%} of the largest possible. Otherwise mixed. "
+    f"Averages run over all tokens but the special ones."
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a head does. `kind` is a key of NAMES; `also` are further kinds, strongest first."""
+
+    kind: str
+    share: float | None
+    also: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return NAMES[self.kind]
+
+    @property
+    def words(self) -> str:
+        """Such as "first token 47%, previous 37%"; a mixed head names what it does most."""
+        own = self.name if self.share is None else f"{self.name} {self.share:.0%}"
+        also = ", ".join(f"{SHORT[kind]} {share:.0%}" for kind, share in self.also)
+        if not also:
+            return own
+        return f"{own}: {also}" if self.share is None else f"{own}, {also}"
+
+
+def classify(
+    shares: Mapping[str, float | None], even: Mapping[str, float | None], evenness: float
+) -> Verdict:
+    """Name a head.
+
+    Args:
+        shares: share of attention that each kind of key receives, 0 to 1; None where the text has no
+            such key (no token occurs twice).
+        even: what each kind would receive from a head that attends evenly to all keys.
+        evenness: entropy divided by its largest possible value, 0 to 1.
+    """
+
+    def stands_out(kind: str, least: float) -> bool:
+        share, base = shares.get(kind), even.get(kind)
+        return share is not None and share >= least and share >= TIMES_EVEN * (base or 0.0)
+
+    ranked = sorted(
+        ((kind, shares[kind] or 0.0) for kind in SPECIFIC if stands_out(kind, ALSO)),
+        key=lambda pair: -pair[1],
+    )
+    if ranked and ranked[0][1] >= MOSTLY:
+        return Verdict(*ranked[0], also=tuple(ranked[1:]))
+    if stands_out("nearby", MOSTLY):
+        outside = tuple(pair for pair in ranked if pair[0] not in ("previous", "next", "itself"))
+        return Verdict("nearby", shares["nearby"], also=outside)
+    if evenness >= BROAD:
+        return Verdict("broad", None, also=tuple(ranked))
+    return Verdict("mixed", None, also=tuple(ranked))

@@ -1,0 +1,23 @@
+"""What a user did that can't be done: one line, and exit code 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+
+class UserError(Exception):
+    """A mistake in what the command was given. The message names the value, the rule and the fix."""
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn a `UserError` into one line on stderr and exit code 2."""
+    try:
+        yield
+    except UserError as error:
+        line = " ".join(str(error).split())
+        typer.echo(f"headwise: {line}", err=True)
+        raise typer.Exit(2) from None

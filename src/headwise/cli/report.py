@@ -1,0 +1,151 @@
+"""The report: one HTML file that needs nothing else, neither network nor other files.
+
+The weights travel as whole thousandths, compressed; the page draws and names them. Text reaches the
+page through Jinja's escaping or as JSON in which `<`, `>` and `&` are written as escapes, so no token
+can become markup. A content security policy names the page's own style and script by their hashes and
+forbids everything else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zlib
+from typing import Any
+
+import torch
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from torch import Tensor
+
+from headwise._version import __version__
+from headwise.cli.classify import MEANINGS, NAMES, RULES
+from headwise.cli.look import HeadFacts, Seen
+from headwise.cli.table import notes
+
+SCRIPTS = ("data.js", "palette.js", "grid.js", "map.js", "head.js", "page.js")
+THOUSAND = 1000  # weights are shown to three decimals
+BUDGET = 400_000  # strongest keys that a page carries, over all heads and tokens
+
+
+def render(seen: Seen, *, text: str, origin: str, start: tuple[int, int] | None = None) -> str:
+    """The whole page.
+
+    Args:
+        text: the text as it was given.
+        origin: where it came from.
+        start: layer and head to open with; None opens the most telling one.
+    """
+    environment = Environment(
+        loader=PackageLoader("headwise.cli"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    style = _source(environment, "report.css")
+    script = "\n".join(_source(environment, name) for name in SCRIPTS)
+    first = start or telling(seen)
+    exact = seen.weights is not None
+    most = _keys_per_token(seen)
+    page = environment.get_template("report.html.j2").render(
+        version=__version__,
+        seen=seen,
+        exact=exact,
+        text=text if not seen.reading.cut else None,
+        origin=origin,
+        notes=notes(seen),
+        kinds=_kinds(seen),
+        names=NAMES,
+        meanings=MEANINGS,
+        rules=RULES,
+        layers=[[seen.of(layer, head) for head in range(seen.heads)] for layer in range(seen.layers)],
+        most_bits=max(facts.entropy / max(facts.evenness, 1e-9) for facts in seen.facts),
+        data=_data(seen, first, most),
+        weights=pack(seen.weights if seen.weights is not None else seen.map),
+        top_keys="" if exact else _bytes(seen.top_keys[..., :most].clamp(min=0)),
+        top_weights="" if exact else pack(seen.top_weights[..., :most]),
+        # these two were written here, so they are no text to escape
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+    )
+    return page + "\n"
+
+
+def telling(seen: Seen) -> tuple[int, int]:
+    """The head whose largest specific share is largest, resting places aside."""
+
+    def share(facts: HeadFacts) -> float:
+        return max(facts.shares[kind] or 0.0 for kind in ("previous", "next", "same"))
+
+    best = max(seen.facts, key=share)
+    return best.layer, best.head
+
+
+def pack(weights: Tensor) -> str:
+    """Weights as whole thousandths. The high bytes stand before the low ones, which compresses better."""
+    return _bytes((weights.double() * THOUSAND).round().clamp(0, THOUSAND))
+
+
+def _bytes(numbers: Tensor) -> str:
+    whole = numbers.to(torch.int32).flatten()
+    high, low = (whole >> 8).to(torch.uint8), (whole & 255).to(torch.uint8)
+    raw = bytes(torch.cat([high, low]).tolist())  # not .numpy(): NumPy is no dependency
+    return base64.b64encode(zlib.compress(raw, 9)).decode("ascii")
+
+
+def _keys_per_token(seen: Seen) -> int:
+    """Fewer keys for each token of a very long text, so that the page stays small."""
+    queries = seen.layers * seen.heads * len(seen.reading.tokens)
+    return min(seen.top_keys.shape[-1], max(1, BUDGET // queries))
+
+
+def _data(seen: Seen, first: tuple[int, int], most: int) -> dict[str, Any]:
+    return {
+        "layers": seen.layers,
+        "heads": seen.heads,
+        "tokens": list(seen.reading.tokens),
+        "special": [int(flag) for flag in seen.reading.special],
+        "exact": seen.weights is not None,
+        "cells": seen.map.shape[-1],
+        "top": most,
+        "even": seen.even,
+        "first": list(first),
+        "names": NAMES,
+        "meanings": MEANINGS,
+        "facts": [
+            {
+                "kind": facts.verdict.kind,
+                "words": facts.verdict.words,
+                "also": [list(pair) for pair in facts.verdict.also],
+                "shares": {
+                    kind: None if share is None else round(share, 4) for kind, share in facts.shares.items()
+                },
+                "entropy": round(facts.entropy, 3),
+                "evenness": round(facts.evenness, 4),
+                "distance": round(facts.distance, 2),
+                "strongest": [facts.strongest.query, facts.strongest.key, round(facts.strongest.weight, 3)],
+            }
+            for facts in seen.facts
+        ],
+    }
+
+
+def _kinds(seen: Seen) -> list[tuple[str, int]]:
+    """Each kind of head that occurs, and how often."""
+    found = [facts.verdict.kind for facts in seen.facts]
+    return [(kind, found.count(kind)) for kind in NAMES if kind in found]
+
+
+def _source(environment: Environment, name: str) -> str:
+    loader = environment.loader
+    if loader is None:
+        raise RuntimeError("the environment has no loader")
+    return loader.get_source(environment, name)[0].strip()
+
+
+def _hash(source: str) -> str:
+    """What a content security policy calls an inline element by: the hash of its exact text."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode("ascii")

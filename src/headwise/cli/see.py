@@ -1,0 +1,119 @@
+"""`headwise see`: look at a text with a model, print the table, write the report."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from headwise.cli.errors import UserError
+from headwise.cli.jsonout import as_json as facts_as_json
+from headwise.cli.look import HeadFacts, Seen, look, open_model
+from headwise.cli.report import render
+from headwise.cli.table import print_heads
+from headwise.cli.text import read_text
+
+REPORT = Path("headwise-report.html")
+
+
+def see(
+    text: str | None,
+    *,
+    model: str,
+    layer: int | None,
+    head: int | None,
+    out: Path | None,
+    as_json: bool,
+    stride: int | None,
+    open_report: bool,
+) -> None:
+    """See `headwise see --help`.
+
+    Raises:
+        UserError: whatever was given that can't be done, before anything is written.
+    """
+    given = read_text(text)
+    target = out if out is not None else None if as_json else REPORT
+    if target is not None:
+        check_target(target)
+    bert, name = open_model(model)
+    for what, number, count in (
+        ("layer", layer, bert.config.num_layers),
+        ("head", head, bert.config.num_heads),
+    ):
+        if number is not None and not 0 <= number < count:
+            raise UserError(f"--{what} {number}: {name} has {what}s 0 to {count - 1}")
+    seen = look(bert, name, given.content, stride=stride)
+    chosen = [facts for facts in seen.facts if layer in (None, facts.layer) and head in (None, facts.head)]
+    if target is not None:
+        write(
+            target, render(seen, text=given.content, origin=given.origin, start=_start(chosen, layer, head))
+        )
+    if as_json:
+        pairs = layer is not None or head is not None
+        typer.echo(json.dumps(facts_as_json(seen, chosen, origin=given.origin, pairs=pairs), indent=1))
+    else:
+        _print(seen, chosen, target)
+    if open_report and target is not None:
+        typer.launch(target.resolve().as_uri())
+
+
+def check_target(target: Path) -> None:
+    """Find out before any work whether the report can be written there.
+
+    Raises:
+        UserError: a folder, a missing folder, no right to write.
+    """
+    if target.is_dir():
+        raise UserError(f"--out {target} is a folder: name a file, such as {target / REPORT.name}")
+    folder = target.parent
+    if not folder.is_dir():
+        raise UserError(f"--out {target}: there is no folder {folder}: make it first, or choose another")
+    if not os.access(folder, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
+        raise UserError(f"--out {target}: no right to write there: choose another place")
+
+
+def write(target: Path, content: str) -> None:
+    """Write the whole file or nothing: under another name first, then renamed.
+
+    Raises:
+        UserError: the file system refuses.
+    """
+    scratch = None
+    target = target.resolve()  # through a link to the file itself
+    try:
+        if target.exists() and not target.is_file():  # a pipe or a device: never replaced by a file
+            target.write_text(content, encoding="utf-8")
+            return
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", newline="\n", dir=target.parent, prefix=f".{target.name}.", delete=False
+        ) as file:
+            scratch = Path(file.name)
+            file.write(content)
+        mask = os.umask(0)
+        os.umask(mask)
+        scratch.chmod(0o666 & ~mask)  # like any new file, not the private mode of a temporary one
+        scratch.replace(target)
+    except OSError as error:
+        if scratch is not None:
+            scratch.unlink(missing_ok=True)
+        raise UserError(f"--out {target}: can't be written: {error.strerror or error}") from None
+
+
+def _start(chosen: list[HeadFacts], layer: int | None, head: int | None) -> tuple[int, int] | None:
+    """The head that the report opens with; None leaves the choice to the report."""
+    return None if layer is None and head is None else (chosen[0].layer, chosen[0].head)
+
+
+def _print(seen: Seen, chosen: list[HeadFacts], target: Path | None) -> None:
+    console = Console(file=sys.stdout, soft_wrap=False)
+    arrow = "→" if "utf" in (console.encoding or "").lower() else "->"
+    print_heads(console, seen, chosen, arrow=arrow)
+    if target is not None:
+        console.print()
+        console.print(f"Report: {target.resolve()}", style="bold", highlight=False, soft_wrap=True)

@@ -1,0 +1,142 @@
+// The large map of one head: a picture, tokens along both axes, and one weight at a time.
+
+const LABEL = 11; // pixels of a label's letters
+const map = { layer: 0, head: 0, row: 0, column: 0, large: false, cell: 8, across: 90, above: 90 };
+
+function fontOf() {
+  return `${LABEL}px ${getComputedStyle(document.documentElement).getPropertyValue("--mono")}`;
+}
+
+function shorten(text, context, room) {
+  if (context.measureText(text).width <= room) return text;
+  const letters = [...text];
+  while (letters.length > 1 && context.measureText(letters.join("") + "…").width > room) letters.pop();
+  return letters.join("") + "…";
+}
+
+const labelOf = (cell) => (page.exact ? tokens[cell] : `${firstOf(cell)} ${tokens[firstOf(cell)]}`);
+
+function sizeCanvas(canvas, width, height) {
+  const density = Math.min(devicePixelRatio || 1, 2, 4096 / Math.max(width, height));
+  canvas.width = Math.round(width * density);
+  canvas.height = Math.round(height * density);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  context.scale(density, density);
+  return context;
+}
+
+function layOut() {
+  const box = $("map");
+  const context = $("key-labels").getContext("2d");
+  context.font = fontOf();
+  const longest = Math.max(...Array.from({ length: side }, (_, cell) => context.measureText(labelOf(cell)).width));
+  const room = printing ? 620 : box.clientWidth;
+  const limit = room < 420 ? 76 : 110;
+  map.across = map.above = Math.ceil(Math.min(longest, limit)) + 12;
+  const whole = Math.max(1, (room - map.across - 18) / side);
+  map.cell = map.large && !printing ? Math.max(15, whole) : Math.min(whole, 34);
+}
+
+function paintMap() {
+  layOut();
+  const { cell, across, above } = map;
+  const size = cell * side;
+  const style = getComputedStyle(document.documentElement);
+  const every = Math.ceil((LABEL + 3) / cell); // labels that would overlap are left out
+  document.querySelector(".corner").style.cssText = `width:${across}px;height:${above}px`;
+
+  const sheet = sizeCanvas($("picture"), size, size);
+  const small = document.createElement("canvas");
+  paint(small, matrixOf(map.layer, map.head), side);
+  sheet.imageSmoothingEnabled = false;
+  sheet.drawImage(small, 0, 0, size, size);
+
+  const ink = printing ? "#000" : style.getPropertyValue("--ink");
+  const keys = sizeCanvas($("key-labels"), size, above);
+  const queries = sizeCanvas($("query-labels"), across, size);
+  for (const context of [keys, queries]) {
+    context.font = fontOf();
+    context.fillStyle = ink;
+    context.textBaseline = "middle";
+  }
+  queries.textAlign = "right";
+  for (let at = 0; at < side; at += every) {
+    const text = shorten(labelOf(at), keys, above - 10);
+    queries.fillText(text, across - 6, (at + 0.5) * cell);
+    keys.save();
+    keys.translate((at + 0.5) * cell, above - 6);
+    keys.rotate(-Math.PI / 2);
+    keys.fillText(text, 0, 0);
+    keys.restore();
+  }
+  pointAt(map.row, map.column, false);
+}
+
+// Show the weight of one cell. Everything that shows a row follows.
+function pointAt(row, column, follow) {
+  map.row = Math.max(0, Math.min(side - 1, row));
+  map.column = Math.max(0, Math.min(side - 1, column));
+  const { cell } = map;
+  const put = (id, values) => { for (const [name, value] of Object.entries(values)) $(id).style[name] = value; };
+  put("row-band", { top: `${map.row * cell}px`, height: `${cell}px` });
+  put("column-band", { left: `${map.column * cell}px`, width: `${cell}px` });
+  put("spot", { left: `${map.column * cell}px`, top: `${map.row * cell}px`, width: `${cell}px`, height: `${cell}px` });
+  const middle = (at) => Math.max(0, Math.min(side * cell - 16, (at + 0.5) * cell - 8));
+  put("query-now", { top: `${middle(map.row)}px` });
+  put("key-now", { left: `${middle(map.column)}px` });
+  $("query-now").textContent = labelOf(map.row);
+  $("key-now").textContent = labelOf(map.column);
+  const weight = matrixOf(map.layer, map.head)[map.row * side + map.column] / 1000;
+  const more = page.exact ? "" : " on average";
+  $("readout").textContent = `${nameOf(map.row)} → ${nameOf(map.column)}: ${weight.toFixed(3)}${more}`;
+  if (follow) reveal();
+}
+
+// Keep the cell in sight when the keyboard moves it.
+function reveal() {
+  const box = $("map");
+  const left = map.column * map.cell, top = map.row * map.cell;
+  const width = box.clientWidth - map.across, height = box.clientHeight - map.above;
+  if (left < box.scrollLeft) box.scrollLeft = left;
+  if (left + map.cell > box.scrollLeft + width) box.scrollLeft = left + map.cell - width;
+  if (top < box.scrollTop) box.scrollTop = top;
+  if (top + map.cell > box.scrollTop + height) box.scrollTop = top + map.cell - height;
+}
+
+function setUpMap(rowChosen) {
+  const box = $("map"), sheet = $("sheet");
+  const cellAt = (event) => {
+    const frame = sheet.getBoundingClientRect();
+    return [Math.floor((event.clientY - frame.top) / map.cell), Math.floor((event.clientX - frame.left) / map.cell)];
+  };
+  sheet.addEventListener("pointermove", (event) => pointAt(...cellAt(event), false));
+  sheet.addEventListener("click", (event) => {
+    pointAt(...cellAt(event), false);
+    rowChosen(firstOf(map.row));
+  });
+  box.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const to = {
+      ArrowLeft: [map.row, map.column - 1], ArrowRight: [map.row, map.column + 1],
+      ArrowUp: [map.row - 1, map.column], ArrowDown: [map.row + 1, map.column],
+      PageUp: [map.row - 10, map.column], PageDown: [map.row + 10, map.column],
+      Home: [map.row, 0], End: [map.row, side - 1],
+    }[event.key];
+    const choose = event.key === "Enter" || event.key === " ";
+    if (!to && !choose) return;
+    event.preventDefault();
+    if (to) pointAt(...to, true);
+    if (choose || to[0] !== undefined) rowChosen(firstOf(map.row));
+  });
+  for (const [id, large] of [["fit", false], ["large", true]]) {
+    $(id).addEventListener("click", () => {
+      map.large = large;
+      $("fit").setAttribute("aria-pressed", String(!large));
+      $("large").setAttribute("aria-pressed", String(large));
+      paintMap();
+      reveal();
+    });
+  }
+}
