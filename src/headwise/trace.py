@@ -52,7 +52,7 @@ class Section:
 
     @property
     def total(self) -> Step:
-        """Parameters, FLOPs and bytes of all steps (bytes: of what is held, views too); the shape is the output's."""
+        """Parameters, FLOPs and bytes (of what is held, views too) of all steps; the output's shape."""
         return Step(
             "total",
             "",
