@@ -252,7 +252,7 @@ class Not(Mask):
 def tile_codes(some: Tensor, every: Tensor) -> Tensor:
     """`Tile` codes from two bool tensors: may any pair of the tile attend, and may every pair?
     (`every` must imply `some`.)"""
-    return some.to(torch.int8) + every
+    return some.view(torch.int8) + every.view(torch.int8)
 
 
 def _refuse(other: object, sign: str) -> NoReturn:

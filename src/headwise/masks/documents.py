@@ -105,10 +105,10 @@ class Documents(Mask):
         else:
             q_ids = _ids_along(self.ids, frame.q_pos, frame.q_start, frame.q_len)
         k_ids = _ids_along(self.ids, frame.k_pos, frame.k_start, frame.k_len)
-        q_low, q_high, q_first = (_tile_rows(end) for end in _ends_of_ids(q_ids, q_block))
-        k_low, k_high, k_first = (_tile_cols(end) for end in _ends_of_ids(k_ids, k_block))
+        q_low, q_high, q_only = (_tile_rows(end) for end in _ends_of_ids(q_ids, q_block, none=-2))
+        k_low, k_high, k_only = (_tile_cols(end) for end in _ends_of_ids(k_ids, k_block, none=-3))
         some = (q_low <= k_high) & (k_low <= q_high)
-        every = (q_first == q_high) & (k_first == k_high) & (q_high == k_high) & (q_high >= 0)
+        every = q_only == k_only
         return tile_codes(some, every)
 
     def check(self, frame: Frame) -> None:
@@ -177,13 +177,12 @@ def _ids_along(ids: Tensor, pos: Tensor, start: int | None, length: int) -> Tens
     return found.squeeze(-2) if found.ndim <= 2 else found.squeeze(-2).squeeze(-2)
 
 
-def _ends_of_ids(ids: Tensor, block: int) -> tuple[Tensor, Tensor, Tensor]:
+def _ends_of_ids(ids: Tensor, block: int, *, none: int) -> tuple[Tensor, Tensor, Tensor]:
     """For each block: its lowest id without padding (beyond every id where all is padding), its highest
-    id, and its lowest id with padding."""
-    beyond = torch.iinfo(ids.dtype).max
+    id, and the id that all of it shares (`none` where there is no such id)."""
     first, high = block_ends(ids, block)
-    low, _ = block_ends(ids.where(ids >= 0, beyond), block)
-    return low, high, first
+    low, _ = block_ends(ids.where(ids >= 0, torch.iinfo(ids.dtype).max), block)
+    return low, high, high.where((first == high) & (high >= 0), none)
 
 
 def _tile_rows(ends: Tensor) -> Tensor:

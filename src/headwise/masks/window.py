@@ -57,13 +57,17 @@ class Window(Mask):
     def tiles(self, frame: Frame, q_block: int, k_block: int) -> Tensor:
         q_low, q_high = frame.q_ends(q_block)
         k_low, k_high = frame.k_ends(k_block)
-        lowest, highest = k_low - q_high, k_high - q_low  # distances in the tile, all within these
-        some = torch.ones_like(lowest, dtype=torch.bool)
-        every = some
+        some = every = None  # the distances of a tile lie between k_low - q_high and k_high - q_low
         if self.before is not None:
-            some, every = highest >= -self.before, lowest >= -self.before
+            some, every = k_high >= q_low - self.before, k_low >= q_high - self.before
         if self.after is not None:
-            some, every = some & (lowest <= self.after), every & (highest <= self.after)
+            not_beyond, none_beyond = k_low <= q_high + self.after, k_high <= q_low + self.after
+            some = not_beyond if some is None else some & not_beyond
+            every = none_beyond if every is None else every & none_beyond
+        if some is None or every is None:
+            some = every = torch.ones(
+                torch.broadcast_shapes(q_low.shape, k_low.shape), dtype=torch.bool, device=frame.device
+            )
         return tile_codes(some, every)
 
     def describe(self) -> str:
