@@ -217,7 +217,8 @@ def observe(
 
     Raises:
         TypeError: not a module; no observers, or something else among them.
-        ValueError: two observers of one name; a model without a `MultiHeadAttention`; `layers` that match none; another `keep`.
+        ValueError: two observers of one name; a model without a `MultiHeadAttention`; `layers` that match
+            none; another `keep`.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"observe takes a torch.nn.Module first, got {type(model).__name__}")

@@ -85,9 +85,10 @@ class Spread(Observer):
         m_i = sum_j P_ij (j - i) / sum_j P_ij
         V_i = sum_j P_ij (j - i - m_i)^2 / sum_j P_ij
 
-    Both differences are taken before squaring: the shorter formula E[j^2] - E[j]^2 in float32 gives
-    -128 instead of 2/3 for three adjacent keys at position 32768. Result: [*batch, heads, q_len],
-    unit: positions squared. A query that may attend to nothing: 0.
+    Both differences are taken before squaring: float32 is 64 apart at 32768 squared, so that the shorter
+    formula E[j^2] - E[j]^2 gives 0 or -128 there, where three adjacent keys alike have 2/3.
+
+    Result: [*batch, heads, q_len], unit: positions squared. A query that may attend to nothing: 0.
     """
 
     @property
