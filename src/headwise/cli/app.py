@@ -99,4 +99,4 @@ def trace(
             memory_length=memory_length,
             causal=causal,
         )
-        typer.echo(json.dumps(found.as_dict(), indent=2) if as_json else str(found))
+        typer.echo(json.dumps(found.to_dict(), indent=2) if as_json else str(found))

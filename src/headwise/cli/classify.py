@@ -23,11 +23,11 @@ NAMES = {
     "previous": "previous token",
     "next": "next token",
     "itself": "itself",
+    "nearby": "nearby tokens",
     "same": "same token",
     "first": "first token",
     "separator": "separators",
     "punctuation": "punctuation",
-    "nearby": "nearby tokens",
     "broad": "broad",
     "mixed": "mixed",
 }
@@ -45,7 +45,7 @@ MEANINGS = {
     "previous": "the token just before",
     "next": "the token just after",
     "itself": "the token itself",
-    "same": "other places where the same token stands (over the tokens that have such places)",
+    "same": "other places where the same token stands",
     "first": "the first token, [CLS]: often a place to rest when there is nothing to look for",
     "separator": "the separators, [SEP]: often a place to rest as well",
     "punctuation": "punctuation marks and symbols",
@@ -55,14 +55,15 @@ MEANINGS = {
 }
 
 SPECIFIC = ("previous", "next", "itself", "same", "first", "separator", "punctuation")
-"""Kinds in order of precedence where shares are equal. "nearby" contains three of them, so it is asked last."""
+"""Kinds in order of precedence where shares are equal. "nearby" contains three of them: it comes last."""
 
 RULES = (
     f"A head is named after the kind of key that receives most of its attention, if that is at least "
     f"{MOSTLY:.0%} and at least {TIMES_EVEN:g} times what an even spread would give. "
-    f"Further kinds from {ALSO:.0%} on are listed after it. Nearby: 2 tokens either side and itself, by the same "
-    f"rule. Broad: entropy at least {BROAD:.0%} of the largest possible. Otherwise mixed. "
-    f"Averages run over all tokens but the special ones."
+    f"Further kinds from {ALSO:.0%} on are listed after it. Nearby: 2 tokens either side and itself, by the "
+    f"same rule. Broad: entropy at least {BROAD:.0%} of the largest possible. Otherwise mixed. "
+    f"Averages run over all tokens but the special ones, and for the same token over those that occur more "
+    f"than once."
 )
 
 
@@ -102,13 +103,14 @@ def classify(
 
     def stands_out(kind: str, least: float) -> bool:
         share, base = shares.get(kind), even.get(kind)
-        return share is not None and share >= least and share >= TIMES_EVEN * (base or 0.0)
+        # as it is shown, in whole per cent: "40%" must not fall short of 40%
+        return share is not None and round(share, 2) >= least and share >= TIMES_EVEN * (base or 0.0)
 
     ranked = sorted(
         ((kind, shares[kind] or 0.0) for kind in SPECIFIC if stands_out(kind, ALSO)),
         key=lambda pair: -pair[1],
     )
-    if ranked and ranked[0][1] >= MOSTLY:
+    if ranked and round(ranked[0][1], 2) >= MOSTLY:
         return Verdict(*ranked[0], also=tuple(ranked[1:]))
     if stands_out("nearby", MOSTLY):
         outside = tuple(pair for pair in ranked if pair[0] not in ("previous", "next", "itself"))

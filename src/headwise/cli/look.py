@@ -20,7 +20,7 @@ from headwise.observers import Distance, Entropy, Mass, Offset, TopKeys, Weights
 from headwise.recorder import observe
 
 TOP = 8  # keys per query that are kept, whatever the length
-EXACT = 160  # up to this many tokens the whole weight matrix is kept
+EXACT = 200  # up to this many tokens the whole weight matrix is kept
 CELLS = 64  # beyond, a map of this many cells along each side
 CLASSES = ("first", "separator", "punctuation")
 OFFSETS = (-2, -1, 0, 1, 2)
@@ -55,7 +55,8 @@ class Seen:
     """Everything that the table, the report and the JSON show.
 
     Shapes (L layers, H heads, n tokens): top_keys int64 and top_weights [L, H, n, TOP], heaviest first,
-    index -1 where there are no more; map [L, H, cells, cells], the mean share of attention that the queries
+    index -1 where there are no more; most_bits: the entropy of a head that attends
+    evenly; map [L, H, cells, cells], the mean share of attention that the queries
     of one cell give to the keys of another; weights [L, H, n, n], None beyond EXACT tokens.
     """
 
@@ -67,6 +68,7 @@ class Seen:
     limit: int
     facts: tuple[HeadFacts, ...]
     even: dict[str, float | None]
+    most_bits: float
     top_keys: Tensor
     top_weights: Tensor
     map: Tensor
@@ -196,13 +198,14 @@ class _Gather:
         pooled = self.map / torch.bincount(cell, minlength=self.cells)[:, None]
         queries = ~torch.tensor(self.reading.special)
         even = self._averages(self.even, queries)
+        most = float(self.most[queries].mean())
         facts = []
         for layer in range(self.layers):
             for head in range(self.heads):
                 rows = {key: values[layer, head] for key, values in self.rows.items()}
                 shares = self._averages(rows, queries)
                 entropy = float(rows["entropy"][queries].mean())
-                evenness = min(entropy / max(float(self.most[queries].mean()), 1e-9), 1.0)
+                evenness = min(entropy / most, 1.0)
                 peak = self.peak[layer, head].masked_fill(~queries, -1.0)
                 at = int(peak.argmax())
                 strongest = Pair(at, int(self.peak_at[layer, head, at]), float(peak[at]))
@@ -218,6 +221,7 @@ class _Gather:
             limit=limit,
             facts=tuple(facts),
             even=even,
+            most_bits=most,
             top_keys=self.top_keys,
             top_weights=self.top_weights,
             map=pooled,
@@ -234,9 +238,9 @@ class _Gather:
             "previous": mean["offset-1"],
             "next": mean["offset1"],
             "itself": mean["offset0"],
+            "nearby": sum(mean[f"offset{d}"] for d in OFFSETS),
             "same": float(rows["same"][repeated].mean()) if bool(repeated.any()) else None,
             **{kind: mean[kind] if present[kind] else None for kind in CLASSES},
-            "nearby": sum(mean[f"offset{d}"] for d in OFFSETS),
         }
 
 

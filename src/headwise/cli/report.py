@@ -43,6 +43,7 @@ def render(seen: Seen, *, text: str, origin: str, start: tuple[int, int] | None 
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
     style = _source(environment, "report.css")
     script = "\n".join(_source(environment, name) for name in SCRIPTS)
     first = start or telling(seen)
@@ -60,7 +61,6 @@ def render(seen: Seen, *, text: str, origin: str, start: tuple[int, int] | None 
         meanings=MEANINGS,
         rules=RULES,
         layers=[[seen.of(layer, head) for head in range(seen.heads)] for layer in range(seen.layers)],
-        most_bits=max(facts.entropy / max(facts.evenness, 1e-9) for facts in seen.facts),
         data=_data(seen, first, most),
         weights=pack(seen.weights if seen.weights is not None else seen.map),
         top_keys="" if exact else _bytes(seen.top_keys[..., :most].clamp(min=0)),
@@ -111,6 +111,7 @@ def _data(seen: Seen, first: tuple[int, int], most: int) -> dict[str, Any]:
         "exact": seen.weights is not None,
         "cells": seen.map.shape[-1],
         "top": most,
+        "most": round(seen.most_bits, 4),
         "even": seen.even,
         "first": list(first),
         "names": NAMES,

@@ -29,7 +29,7 @@ STYLES = {
 
 def heads_table(seen: Seen, chosen: Sequence[HeadFacts], *, arrow: str, width: int) -> Table:
     """A row per head, in a terminal of this many columns."""
-    free = width - 33  # what the numbers and the gaps leave
+    free = width - 37  # what the numbers and the gaps leave
     say = min(max(free * 57 // 100, 12), 40)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
     table.add_column("head", justify="right", no_wrap=True, width=5)
@@ -83,9 +83,9 @@ def print_heads(console: Console, seen: Seen, chosen: Sequence[HeadFacts], *, ar
     if len(chosen) == 1:
         console.print(pairs_table(seen, chosen[0].layer, chosen[0].head, arrow=arrow))
     console.print(
-        f"{RULES} Layers and heads count from 0. Bits: mean entropy, at most "
-        f"{max(facts.entropy / max(facts.evenness, 1e-9) for facts in seen.facts):.2f} here. Away: mean distance "
-        f"in tokens. Strongest pair: query {arrow} key, special tokens aside. Largest |row sum - 1|: {seen.row_sum_error:.0e}.",
+        f"{RULES} Layers and heads count from 0. Bits: mean entropy, at most {seen.most_bits:.2f} here. "
+        f"Away: mean distance in tokens. Strongest pair: query {arrow} key, special tokens aside. "
+        f"Largest |row sum - 1|: {seen.row_sum_error:.0e}.",
         style="dim",
         highlight=False,
     )
@@ -108,8 +108,8 @@ def notes(seen: Seen) -> list[str]:
     if len(reading.windows) > 1:
         return [
             f"The text has {reading.whole} tokens and the model takes {seen.limit}: it was read in "
-            f"{len(reading.windows)} windows, and each token is shown as the window saw it in which it has most "
-            "neighbours. Tokens of different windows never meet."
+            f"{len(reading.windows)} windows, and each token is shown as that window saw it in which it has "
+            "most neighbours. Tokens of different windows never meet."
         ]
     return []
 

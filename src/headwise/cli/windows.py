@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from headwise.cli.errors import UserError
 
-
 MOST = 2**16 - 1
 """Tokens of a reading, special ones included: the report names them by two bytes."""
 
@@ -61,8 +60,8 @@ def read(ids: Sequence[int], tokens: Sequence[str], *, limit: int, stride: int |
     room = limit - ahead - behind
     if stride is not None and not 1 <= stride <= room:
         raise UserError(
-            f"--stride {stride} must lie in 1 .. {room}: a window holds {room} tokens of the text, and a longer "
-            "step would skip some"
+            f"--stride {stride} must lie in 1 .. {room}: a window holds {room} tokens of the text, and a "
+            "longer step would skip some"
         )
     whole = len(ids)
     if stride is not None and whole > MOST:

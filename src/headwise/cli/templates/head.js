@@ -23,7 +23,7 @@ function describe(facts) {
   const lead = {
     broad: "Looks at nearly everything, nearly evenly.",
     mixed: "No single habit stands out on this text.",
-  }[kind] || `Mostly attends to ${page.meanings[kind].replace(/:.*$/, "")}: ${percent(shares[kind])} of its attention.`;
+  }[kind] || `Mostly attends to ${page.meanings[kind].split(":")[0]}: ${percent(shares[kind])} of its attention.`;
   const also = facts.also.map(([other, share]) => `${page.names[other]} ${percent(share)}`);
   return also.length ? `${lead} ${kind === "mixed" ? "Most of all" : "Also"}: ${also.join(", ")}.` : lead;
 }
@@ -33,10 +33,9 @@ function showFacts(layer, head) {
   $("detail-title").textContent = `Layer ${layer}, head ${head}`;
   $("verdict").textContent = describe(facts);
   const [query, key, weight] = facts.strongest;
-  const most = facts.evenness > 0 ? facts.entropy / facts.evenness : 0;
   const figures = [
     ["mostly", page.names[facts.kind]],
-    ["entropy", `${facts.entropy.toFixed(2)} bits`, most ? ` of ${most.toFixed(2)}` : ""],
+    ["entropy", `${facts.entropy.toFixed(2)} bits`, ` of ${page.most.toFixed(2)}`],
     ["tokens away", facts.distance.toFixed(1)],
     ["strongest pair", `${tokens[query]} → ${tokens[key]}`, ` ${weight.toFixed(3)}`],
   ];
@@ -90,6 +89,10 @@ function showToken(query) {
     button.setAttribute("aria-pressed", String(key === query));
     button.tabIndex = key === query ? 0 : -1;
   });
+  const box = $("words"), own = words[query];
+  if (own.offsetTop < box.scrollTop || own.offsetTop + own.offsetHeight > box.scrollTop + box.clientHeight) {
+    box.scrollTop = own.offsetTop - box.clientHeight / 2;
+  }
   const line = $("from");
   line.replaceChildren("From ", make("b", tokens[query]), ` (token ${query}) most of the attention goes to`);
   $("top").replaceChildren(...[...given].slice(0, 8).map(([key, weight]) => {

@@ -42,6 +42,7 @@ function layOut() {
 function paintMap() {
   layOut();
   const { cell, across, above } = map;
+  $("map").classList.toggle("large", map.large);
   const size = cell * side;
   const style = getComputedStyle(document.documentElement);
   const every = Math.ceil((LABEL + 3) / cell); // labels that would overlap are left out
@@ -62,11 +63,12 @@ function paintMap() {
     context.textBaseline = "middle";
   }
   queries.textAlign = "right";
+  const within = (at) => Math.max(LABEL / 2 + 1, Math.min(size - LABEL / 2 - 1, (at + 0.5) * cell));
   for (let at = 0; at < side; at += every) {
     const text = shorten(labelOf(at), keys, above - 10);
-    queries.fillText(text, across - 6, (at + 0.5) * cell);
+    queries.fillText(text, across - 6, within(at));
     keys.save();
-    keys.translate((at + 0.5) * cell, above - 6);
+    keys.translate(within(at), above - 6);
     keys.rotate(-Math.PI / 2);
     keys.fillText(text, 0, 0);
     keys.restore();
@@ -124,11 +126,10 @@ function setUpMap(rowChosen) {
       PageUp: [map.row - 10, map.column], PageDown: [map.row + 10, map.column],
       Home: [map.row, 0], End: [map.row, side - 1],
     }[event.key];
-    const choose = event.key === "Enter" || event.key === " ";
-    if (!to && !choose) return;
+    if (!to) return;
     event.preventDefault();
-    if (to) pointAt(...to, true);
-    if (choose || to[0] !== undefined) rowChosen(firstOf(map.row));
+    pointAt(...to, true);
+    rowChosen(firstOf(map.row));
   });
   for (const [id, large] of [["fit", false], ["large", true]]) {
     $(id).addEventListener("click", () => {
