@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from math import prod
 
 from torch import Tensor
 
@@ -157,8 +158,8 @@ def _with_batch_of(mask: Mask, frame: Frame) -> Frame:
     """The frame with the batch dimensions and heads that the mask's own tensors have."""
     if frame.batch:
         return frame
-    *batch, heads, _, _ = (1, 1, 1, *mask.block(frame, slice(0, 1), slice(0, 1)).shape)
-    batch = batch[next((i for i, n in enumerate(batch) if n != 1), len(batch)) :]
+    shape = mask.block(frame, slice(0, 1), slice(0, 1)).shape
+    *batch, heads, _, _ = (*(1,) * (3 - len(shape)), *shape)
     wider = Frame(tuple(batch), max(heads, frame.heads), frame.q_len, frame.k_len, frame.q_pos, frame.k_pos)
     object.__setattr__(wider, "q_start", frame.q_start)
     object.__setattr__(wider, "k_start", frame.k_start)
@@ -190,7 +191,7 @@ def _entry(frame: Frame, entry: tuple[int, ...]) -> tuple[int, ...]:
 
 def _which(frame: Frame, entry: tuple[int, ...], head: int) -> list[str]:
     notes = []
-    if frame.batch:
+    if prod(frame.batch) > 1:
         place = ", ".join(str(i) for i in _entry(frame, entry))
         sizes = " x ".join(str(n) for n in frame.batch)
         notes.append(f"batch entry {place} of {sizes}")
