@@ -135,9 +135,9 @@ class StaticCache(Cache):
     @property
     def _start(self) -> Tensor:
         """Steps seen so far: [] where all sequences are equally long, else [*batch]."""
-        if self._equal and self._seen.numel():
-            return self._seen.flatten()[0]
-        return self._seen
+        if not self._equal:
+            return self._seen
+        return self._seen.flatten()[0] if self._seen.numel() else self._seen.new_zeros(())
 
     def _room(self, n: int, lengths: Tensor | None) -> int:
         """The longest length after n more steps; ValueError if that is too long."""
