@@ -166,11 +166,21 @@ def test_subclasses_are_left_alone_and_named() -> None:
     assert type(model[0]) is Own
 
 
-def test_compiles_whole() -> None:
+@pytest.mark.parametrize("mask", ["none", "padding", "added"])
+def test_compiles_whole(mask: str) -> None:
     model = encoder().eval()
     replace_torch_attention(model)
     x = torch.randn(BATCH, LENGTH, WIDTH)
-    with torch.no_grad():
-        expected = model(x)
-        compiled = torch.compile(model, fullgraph=True, backend="eager")
-        torch.testing.assert_close(compiled(x), expected, rtol=1e-5, atol=1e-6)
+    how = {
+        "none": {},
+        "padding": {"src_key_padding_mask": torch.arange(LENGTH) >= torch.tensor([[3], [7], [5]])},
+        "added": {"mask": torch.randn(LENGTH, LENGTH), "is_causal": False},
+    }[mask]
+    expected = model(x, **how)
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    out = compiled(x, **how)
+    torch.testing.assert_close(out, expected, rtol=1e-5, atol=1e-6)
+    wanted = torch.autograd.grad(expected.square().sum(), list(model.parameters()))
+    got = torch.autograd.grad(out.square().sum(), list(model.parameters()))
+    for one, other in zip(got, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
