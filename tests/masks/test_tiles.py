@@ -8,12 +8,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mask_by_hand import assert_honest
+from mask_by_hand import assert_honest, true_tiles
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from headwise.masks import Allow, Causal, Documents, Frame, KeyLengths, Mask, Prefix, ValidKeys, Window
+from headwise.masks.counting import exact_tiles
 
 AWKWARD = [0, 1, 2, 63, 64, 65, 127, 128, 129]
 BATCH, HEADS = 2, 3
@@ -89,7 +90,7 @@ def masks(draw: st.DrawFn, frame: Frame, depth: int = 3) -> Mask:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=250)
 def test_empty_and_full_are_promises(data: st.DataObject) -> None:
     frame = data.draw(frames())
     mask = data.draw(masks(frame))
@@ -100,6 +101,9 @@ def test_empty_and_full_are_promises(data: st.DataObject) -> None:
     assert_honest(mask, frame, q_block, k_block)
     whole = mask.dense(frame)
     assert torch.equal(mask.count(frame), whole.sum((-2, -1)))
+    exact = exact_tiles(mask, frame, q_block, k_block)
+    exact = exact.expand(BATCH, HEADS, *exact.shape[-2:])
+    assert torch.equal(exact.long(), true_tiles(whole, q_block, k_block))
 
 
 @given(st.data())

@@ -10,7 +10,7 @@ from math import prod
 from torch import Tensor
 
 from headwise.masks.base import Mask
-from headwise.masks.counting import tile_counts
+from headwise.masks.counting import exact_tiles
 from headwise.masks.frame import Frame
 
 TOY = 12  # lengths of a drawing that is given none
@@ -86,7 +86,7 @@ def picture(
 
     if tile is None:
         q_block, k_block = (max(1, -(-n // cells)) for n in (frame.q_len, frame.k_len))
-        counts = tile_counts(mask, frame, q_block, k_block)
+        codes = exact_tiles(mask, frame, q_block, k_block)
         words = {Cell.ALL: "may attend", Cell.SOME: "some of its pairs may attend", Cell.NONE: "may not"}
         notes = []
         if q_block > 1 or k_block > 1:
@@ -104,22 +104,12 @@ def picture(
                 f"tile={tile} cuts {frame.q_len} x {frame.k_len} pairs into {tiles_down} x {tiles_across} "
                 f"tiles, more than cells={cells} along a side: draw larger tiles or allow more cells"
             )
+        codes = mask.tiles(frame, q_block, k_block)
         words = {Cell.ALL: "full tile", Cell.SOME: "partial tile", Cell.NONE: "empty tile"}
         notes = [f"a tile is {q_block} x {k_block} pairs (queries x keys), labelled with its first"]
 
     entry = (entry,) if isinstance(entry, int) else tuple(entry)
-    if tile is None:
-        size = _sizes(frame.q_len, q_block), _sizes(frame.k_len, k_block)
-        counted = _one(counts, frame, entry, head)
-        grid = [
-            [_cell(count, rows * cols) for count, cols in zip(line, size[1], strict=True)]
-            for line, rows in zip(counted, size[0], strict=True)
-        ]
-    else:
-        grid = [
-            [Cell(code) for code in line]
-            for line in _one(mask.tiles(frame, q_block, k_block), frame, entry, head)
-        ]
+    grid = [[Cell(code) for code in line] for line in _one(codes, frame, entry, head)]
     notes += _which(frame, entry, head)
     if k_tokens is None and q_tokens is not None and frame.q_len == frame.k_len:
         k_tokens = q_tokens
@@ -214,11 +204,3 @@ def _labels(name: str, tokens: Sequence[str] | None, positions: list[int], block
     if len(tokens) != len(positions):
         raise ValueError(f"{name} has {len(tokens)} tokens for {len(positions)} places: give one for each")
     return tuple(tokens[::block])
-
-
-def _sizes(length: int, block: int) -> list[int]:
-    return [min(block, length - start) for start in range(0, length, block)]
-
-
-def _cell(count: int, pairs: int) -> Cell:
-    return Cell.ALL if count == pairs else Cell.SOME if count else Cell.NONE
