@@ -209,12 +209,15 @@ def solve(problem: Problem, *, kernel: str = "auto") -> tuple[Tensor, Tensor]:
     lse is float32 or better, and differentiable.
     """
     flat = problem.flatten()
-    # Autocast would round scores to half precision; the inputs already have the dtype that was asked for.
-    with torch.autocast(flat.q.device.type, enabled=False):
-        if torch.compiler.is_compiling():
-            out, lse = solve_compiled(flat, kernel)
-        else:
+    device = flat.q.device.type
+    if torch.compiler.is_compiling():
+        out, lse = solve_compiled(flat, kernel)
+    elif torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+        # Autocast would round scores to half precision; the inputs have the dtype that was asked for.
+        with torch.autocast(device, enabled=False):
             out, lse = choose(flat, kernel).kernel.solve(flat)
+    else:
+        out, lse = choose(flat, kernel).kernel.solve(flat)
     if flat is problem:
         return out, lse
     batch = problem.frame.batch

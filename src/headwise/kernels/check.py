@@ -21,8 +21,8 @@ def check_tensors(q: Tensor, k: Tensor, v: Tensor) -> tuple[int, ...]:
             raise TypeError(f"{name} is a {type(x).__name__}: pass a tensor [*batch, heads, length, d]")
         if x.ndim < 3:
             raise ValueError(
-                f"{name}.shape={_shape(x)} has {x.ndim} dimensions: {name} is [*batch, heads, length, d]; for "
-                f"one head, {name}.unsqueeze(-3)"
+                f"{name}.shape={_shape(x)} has {x.ndim} dimensions: {name} is [*batch, heads, length, d]; "
+                f"for one head, {name}.unsqueeze(-3)"
             )
     if q.dtype not in _FLOATS:
         raise TypeError(
@@ -46,13 +46,13 @@ def check_tensors(q: Tensor, k: Tensor, v: Tensor) -> tuple[int, ...]:
         )
     if v.shape[-2] != k.shape[-2]:
         raise ValueError(
-            f"k_len differs: k.shape={_shape(k)} and v.shape={_shape(v)}, whose second last dimensions must be "
-            "equal (each key has one value)"
+            f"k_len differs: k.shape={_shape(k)} and v.shape={_shape(v)}, whose second last dimensions must "
+            "be equal (each key has one value)"
         )
     if v.shape[-3] != k.shape[-3]:
         raise ValueError(
-            f"kv_heads differs: k.shape={_shape(k)} and v.shape={_shape(v)}, whose third last dimensions must "
-            "be equal"
+            f"kv_heads differs: k.shape={_shape(k)} and v.shape={_shape(v)}, whose third last dimensions "
+            "must be equal"
         )
     heads, kv_heads = q.shape[-3], k.shape[-3]
     if (kv_heads == 0) != (heads == 0) or (kv_heads and heads % kv_heads):
@@ -69,8 +69,8 @@ def check_tensors(q: Tensor, k: Tensor, v: Tensor) -> tuple[int, ...]:
         )
         if not fits:
             raise ValueError(
-                f"{name}.shape={_shape(x)} has batch dimensions {list(lead)}, which don't broadcast to those of "
-                f"q, {list(batch)} (q.shape={_shape(q)})"
+                f"{name}.shape={_shape(x)} has batch dimensions {list(lead)}, which don't broadcast to those "
+                f"of q, {list(batch)} (q.shape={_shape(q)})"
             )
     return batch
 
@@ -148,8 +148,8 @@ def _not_a_mask(mask: object) -> str:
         )
     if mask.is_floating_point():
         return (
-            f"{what}: a number added to scores is a bias, so pass bias=mask; if it holds 1 for pairs that may "
-            "attend and 0 for the others, pass Allow(mask.bool())"
+            f"{what}: a number added to scores is a bias, so pass bias=mask; if it holds 1 for pairs that "
+            "may attend and 0 for the others, pass Allow(mask.bool())"
         )
     return f"{what}: integers don't say what they mean; pass Allow(mask.bool()) if 1 means may attend"
 

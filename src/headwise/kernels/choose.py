@@ -20,12 +20,16 @@ KERNELS: tuple[Kernel, ...] = (TorchFused(), Flex(), Tiled(), Reference())
 
 @dataclass(frozen=True)
 class Choice:
-    """The kernel that computes a problem, and what every other one said."""
+    """The kernel that computes a problem; print it to see why, and what every other one says."""
 
     kernel: Kernel
-    refusals: dict[str, tuple[str, ...]]  # name -> reasons; () for a kernel that would do but comes later
     asked_for: str
     problem: Problem
+
+    @property
+    def refusals(self) -> dict[str, tuple[str, ...]]:
+        """What each kernel says: its reasons to refuse, none if it would do (but comes later in line)."""
+        return {kernel.name: reasons_against(kernel, self.problem) for kernel in KERNELS}
 
     def __str__(self) -> str:
         problem, name = self.problem, self.kernel.name
@@ -55,29 +59,37 @@ def choose(problem: Problem, kernel: str = "auto") -> Choice:
         ValueError: an unknown name, a kernel that refuses the problem, or, with `strict`, one whose
             memory grows with q_len x k_len.
     """
-    names = [k.name for k in KERNELS]
-    if kernel != "auto" and kernel not in names:
-        raise ValueError(f"kernel={kernel!r} is unknown: choose one of {', '.join(['auto', *names])}")
-    refusals = {k.name: _reasons(k, problem) for k in KERNELS}
     if kernel == "auto":
-        taken = next(k for k in KERNELS if not refusals[k.name])
+        taken = next(k for k in KERNELS if not reasons_against(k, problem))
     else:
-        taken = KERNELS[names.index(kernel)]
-        if refusals[kernel]:
+        taken = _named(kernel)
+        reasons = reasons_against(taken, problem)
+        if reasons:
+            would = next(k.name for k in KERNELS if not reasons_against(k, problem))
             raise ValueError(
-                f"kernel={kernel!r} refuses this call: {'; '.join(refusals[kernel])}. "
-                f"Pass kernel='auto', which takes the first that can ({_first(refusals)!r} here)"
+                f"kernel={kernel!r} refuses this call: {'; '.join(reasons)}. Pass kernel='auto', which takes "
+                f"the first that can ({would!r} here)"
             )
+    choice = Choice(taken, kernel, problem)
     if problem.strict and not taken.linear_memory:
         raise ValueError(
             f"strict=True, and the kernel that would run, {taken.name!r}, holds q_len x k_len = "
             f"{problem.frame.q_len} x {problem.frame.k_len} weights for each of {problem.frame.heads} heads: "
-            f"pass strict=False to allow it. The others: {_others(refusals, taken.name)}"
+            f"pass strict=False to allow it. The others: {_others(choice)}"
         )
-    return Choice(taken, refusals, kernel, problem)
+    return choice
 
 
-def _reasons(kernel: Kernel, problem: Problem) -> tuple[str, ...]:
+def _named(name: str) -> Kernel:
+    for kernel in KERNELS:
+        if kernel.name == name:
+            return kernel
+    known = ", ".join(["auto", *(kernel.name for kernel in KERNELS)])
+    raise ValueError(f"kernel={name!r} is unknown: choose one of {known}")
+
+
+def reasons_against(kernel: Kernel, problem: Problem) -> tuple[str, ...]:
+    """Why `kernel` refuses the problem as it is called now; empty if it takes it."""
     transformed = () if isinstance(kernel, Reference) else under_transform(problem)
     return (*transformed, *kernel.supports(problem))
 
@@ -93,13 +105,11 @@ def under_transform(problem: Problem) -> tuple[str, ...]:
     return ()
 
 
-def _first(refusals: dict[str, tuple[str, ...]]) -> str:
-    return next(name for name, reasons in refusals.items() if not reasons)
-
-
-def _others(refusals: dict[str, tuple[str, ...]], taken: str) -> str:
+def _others(choice: Choice) -> str:
     said = [
-        f"{name}: {'; '.join(reasons)}" for name, reasons in refusals.items() if name != taken and reasons
+        f"{name}: {'; '.join(reasons)}"
+        for name, reasons in choice.refusals.items()
+        if name != choice.kernel.name and reasons
     ]
     return ". ".join(said) or "none refused"
 

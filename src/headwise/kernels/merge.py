@@ -32,8 +32,8 @@ def merge(parts: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
     for number, (out, lse) in enumerate(shapes):
         if out[:-1] != lse or out != shapes[0][0]:
             raise ValueError(
-                f"part {number} has out {list(out)} and lse {list(lse)}: every part must have the shape of the "
-                f"first, out {list(shapes[0][0])} and lse {list(shapes[0][0][:-1])}"
+                f"part {number} has out {list(out)} and lse {list(lse)}: every part must have the shape of "
+                f"the first, out {list(shapes[0][0])} and lse {list(shapes[0][0][:-1])}"
             )
     all_lse = torch.stack([lse for _, lse in parts])  # [parts, ..., q_len]
     dead = (all_lse == float("-inf")).all(0)
@@ -42,11 +42,7 @@ def merge(parts: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
     total = safe.logsumexp(0)
     shares = torch.where(dead, 0, (safe - total).exp())  # [parts, ..., q_len]
     dtype = parts[0][0].dtype
-    out = sum(
-        (
-            torch.where(share.unsqueeze(-1) > 0, part * share.unsqueeze(-1), 0)
-            for (part, _), share in zip(parts, shares, strict=True)
-        ),
-        start=torch.zeros((), dtype=total.dtype, device=total.device),
-    )
-    return out.to(dtype), torch.where(dead, float("-inf"), total)
+    joined = torch.zeros((), dtype=total.dtype, device=total.device)
+    for (part, _), share in zip(parts, shares, strict=True):
+        joined = joined + torch.where(share.unsqueeze(-1) > 0, part * share.unsqueeze(-1), 0)
+    return joined.to(dtype), torch.where(dead, float("-inf"), total)

@@ -43,7 +43,7 @@ class PairKernel(Kernel):
     def solve(self, problem: Problem) -> tuple[Tensor, Tensor]:
         tensors = problem.differentiable()
         if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
-            out, lse = _Solve.apply(self, problem, *tensors)
+            out, lse = _Solve.apply(self, problem, *tensors)  # type: ignore[no-untyped-call]
             return out, lse
         return self.forward(problem)
 

@@ -23,6 +23,7 @@ from headwise.masks import Causal
 from headwise.masks.frame import Index
 
 _HEIGHT = 256  # rows of a strip: taller ones compute more of what is masked, lower ones call more often
+_ADDED = 1 << 22  # numbers of mask and bias at a time: 16 MiB of float32
 _TOGETHER = 1 << 20  # scores per head up to which batch entries with masks of their own share a strip
 
 
@@ -90,11 +91,8 @@ class _Call:
     rows: slice
     cols: Index
     added: Tensor | None  # mask and bias as numbers, broadcastable to [n, m, rows, cols]
+    dead: Tensor | None  # broadcastable to [n, m, rows]: rows that may attend to nothing, if there can be any
     causal: bool
-
-    def dead(self) -> Tensor | None:
-        """[n, m, rows]: the rows that may attend to nothing, where there can be any."""
-        return None if self.added is None else (self.added == float("-inf")).all(-1)
 
 
 def _plan(problem: Problem) -> Iterator[_Call]:
@@ -103,7 +101,7 @@ def _plan(problem: Problem) -> Iterator[_Call]:
     causal = _own_causal_will_do(problem)
     if causal or (problem.mask is None and problem.bias is None):
         for entries in _entries(count, 1 if grouped else count):
-            yield _Call(entries, rows, cols, None, causal)
+            yield _Call(entries, rows, cols, None, None, causal)
         return
     together = count
     if grouped:
@@ -135,52 +133,98 @@ def _own_causal_will_do(problem: Problem) -> bool:
 
 def _strip_calls(problem: Problem, first: int) -> Iterator[_Call]:
     entries = slice(first, first + problem.frame.batch[0])
-    for strip in strips(problem, _HEIGHT):
+    for strip in _merged(strips(problem, _height(problem)), problem):
         if strip.cols is None:
             continue
-        cols, added = _added(problem, strip)
-        if added is not None and problem.groups > 1:  # [1, H or 1, r, c] -> [Hk or 1, G or 1, r, c]
-            added = added[0]
-            heads = (problem.kv_heads, problem.groups) if added.shape[0] > 1 else (1, 1)
-            added = added.view(*heads, *added.shape[1:])
-        yield _Call(entries, strip.rows, cols, added, causal=False)
+        cols, added, dead = _added(problem, strip)
+        if problem.groups > 1:
+            added, dead = _by_group(problem, added), _by_group(problem, dead)
+        yield _Call(entries, strip.rows, cols, added, dead, causal=False)
 
 
-def _added(problem: Problem, strip: Strip) -> tuple[Index, Tensor | None]:
-    """Mask and bias of a strip as numbers to add, and the keys that are left."""
+def _height(problem: Problem) -> int:
+    """Rows of a strip: fewer where the mask or the bias has a block for each head or entry."""
+    blocks = problem.frame.heads if problem.bias is not None else 1
+    if problem.mask is not None and problem.by_batch():
+        blocks *= problem.frame.batch[0]
+    return max(16, min(_HEIGHT, _ADDED // (blocks * max(1, problem.frame.k_len))))
+
+
+def _merged(found: Iterator[Strip], problem: Problem) -> Iterator[Strip]:
+    """Join neighbours that want the same keys: fewer, larger calls are a little faster."""
+    room = _ADDED // max(1, problem.frame.k_len) if problem.bias is None else 0
+    last: Strip | None = None
+    for strip in found:
+        if last is None:
+            last = strip
+            continue
+        same = isinstance(strip.cols, slice) and last.cols == strip.cols
+        if same and last.height + strip.height <= room:
+            part = strip.partial if last.partial is None else last.partial
+            if strip.partial is not None and last.partial is not None:
+                part = slice(
+                    min(last.partial.start, strip.partial.start), max(last.partial.stop, strip.partial.stop)
+                )
+            last = Strip(slice(last.rows.start, strip.rows.stop), last.cols, part)
+        else:
+            yield last
+            last = strip
+    if last is not None:
+        yield last
+
+
+def _by_group(problem: Problem, block: Tensor | None) -> Tensor | None:
+    """[1, H or 1, ...] -> [Hk or 1, G or 1, ...], as `_Call` wants it for grouped heads."""
+    if block is None:
+        return None
+    heads = (problem.kv_heads, problem.groups) if block.shape[1] > 1 else (1, 1)
+    return block[0].view(*heads, *block.shape[2:])
+
+
+def _added(problem: Problem, strip: Strip) -> tuple[Index, Tensor | None, Tensor | None]:
+    """The keys of a strip, mask and bias as numbers to add, and which rows may attend to nothing."""
     cols = strip.cols
     if cols is None:
         raise RuntimeError("a strip without columns is never computed")
-    dtype = problem.score_dtype
+    dtype, minus_inf = problem.score_dtype, float("-inf")
     added = None
     if problem.bias is not None:
         added = fold(problem.bias.block(problem.frame, strip.rows, cols)).to(dtype)
-    if strip.partial is None:
-        return cols, added
-    allow = allowed(problem, strip.rows, within(cols, strip.partial))
-    if allow is None:
-        return cols, added
+    allow = None
+    if strip.partial is not None:
+        allow = allowed(problem, strip.rows, within(cols, strip.partial))
+    if allow is None or strip.partial is None:
+        return cols, added, None if added is None else (added == minus_inf).all(-1)
     if added is None and allow.shape[:3] == (1, 1, 1):
-        # The same keys for every row: take those alone, which is faster than adding -inf to the rest.
-        places = torch.arange(strip.width, device=allow.device)
-        part = places[strip.partial][allow.flatten().expand(strip.partial.stop - strip.partial.start)]
-        kept = torch.cat([places[: strip.partial.start], part, places[strip.partial.stop :]])
-        if len(kept) and int(kept[-1]) - int(kept[0]) + 1 == len(kept):
-            return within(cols, slice(int(kept[0]), int(kept[-1]) + 1)), None
-        if len(kept):
-            return cols_tensor(cols, allow.device)[kept], None
+        kept = _kept(strip, allow.flatten())
+        if kept is not None:
+            return within(cols, kept), None, None
+    open_part = strip.partial.stop - strip.partial.start == strip.width
+    if added is None and open_part:
+        allow = allow.expand(*allow.shape[:2], strip.height, strip.width)
+        numbers = torch.where(allow, 0.0, torch.full((), minus_inf, dtype=dtype))
+        return cols, numbers, ~allow.any(-1)
     shape = (*allow.shape[:2], strip.height, strip.width)
     if added is None:
-        added = torch.zeros(shape, dtype=dtype, device=allow.device)
+        added = torch.zeros(shape, dtype=dtype)
     else:
         added = added.expand(torch.broadcast_shapes(added.shape, shape)).clone()
-    added[..., strip.partial].masked_fill_(~allow, float("-inf"))
-    return cols, added
+    added[..., strip.partial].masked_fill_(~allow, minus_inf)
+    return cols, added, (added == minus_inf).all(-1)
 
 
-def cols_tensor(cols: Index, device: torch.device) -> Tensor:
-    """Columns as an int64 tensor."""
-    return torch.arange(cols.start, cols.stop, device=device) if isinstance(cols, slice) else cols
+def _kept(strip: Strip, allow: Tensor) -> slice | None:
+    """Which of a strip's keys are left, where the mask is the same for every row and leaves one run:
+    taking those alone is faster than adding -inf to the rest."""
+    if strip.partial is None:
+        return None
+    open_keys = torch.ones(strip.width, dtype=torch.bool)
+    open_keys[strip.partial] = allow
+    places = open_keys.nonzero().flatten()
+    if not len(places):
+        return None
+    first, last = int(places[0]), int(places[-1])
+    return slice(first, last + 1) if last - first + 1 == len(places) else None
 
 
 def _queries(problem: Problem, x: Tensor, call: _Call) -> Tensor:
@@ -216,9 +260,8 @@ def _forward(problem: Problem) -> tuple[Tensor, Tensor]:
             attn_mask=call.added,
             scale=problem.scale,
         )
-        dead = call.dead()
-        if dead is not None:
-            part_lse = part_lse.masked_fill(dead, float("-inf"))
+        if call.dead is not None:
+            part_lse = part_lse.masked_fill(call.dead, float("-inf"))
         if part.shape == problem.q.shape:
             return part, part_lse  # one call was the whole
         if out is None or lse is None:

@@ -12,10 +12,12 @@ from torch import Tensor
 class Places(Protocol):
     """Where rows and columns stand: positions broadcastable to [*batch, heads, rows, cols]."""
 
-    heads: int
-    q_len: int
-    k_len: int
-
+    @property
+    def heads(self) -> int: ...
+    @property
+    def q_len(self) -> int: ...
+    @property
+    def k_len(self) -> int: ...
     def q(self, rows: Any) -> Tensor: ...
     def k(self, cols: Any) -> Tensor: ...
 
