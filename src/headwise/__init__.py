@@ -33,6 +33,7 @@ from headwise.positions import (
     sinusoidal,
 )
 from headwise.recorder import observe
+from headwise.trace import trace
 
 __all__ = [
     "ALiBi",
@@ -76,4 +77,5 @@ __all__ = [
     "merge",
     "observe",
     "sinusoidal",
+    "trace",
 ]

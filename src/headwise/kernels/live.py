@@ -40,7 +40,8 @@ def grouped_matmul(left: Tensor, right: Tensor) -> Tensor:
         return product
     rows = left.shape[-2]
     folded = left.unflatten(-3, (kv_heads, heads // kv_heads)).flatten(-3, -2)  # [..., Hk, G r, n]
-    return (folded @ right).unflatten(-2, (heads // kv_heads, rows)).flatten(-4, -3)
+    unfolded: Tensor = (folded @ right).unflatten(-2, (heads // kv_heads, rows))
+    return unfolded.flatten(-4, -3)
 
 
 def grouped_and(q_ok: Tensor, k_ok: Tensor) -> Tensor:
