@@ -146,11 +146,13 @@ class StaticCache(Cache):
             grown = self._seen + (n if lengths is None else lengths.to(self._seen))
             most = int(grown.max())
         if most > self.max_length:
+            fix = "reset() or crop() it, make it larger, or use a RingCache for windowed attention"
+            if torch.compiler.is_compiling():  # numbers that change can't be written into a message there
+                raise ValueError(
+                    f"More steps than the cache has room for, max_length={self.max_length}: {fix}."
+                )
             raise ValueError(
                 f"The cache holds up to {self._most} of max_length={self.max_length} steps and {n} more "
-                f"don't fit: "
-                f"make it with max_length={most} or more, crop() it, or use a RingCache for windowed "
-                f"attention. "
-                f"Nothing was written."
+                f"don't fit, they take max_length={most} or more: {fix}. Nothing was written."
             )
         return most
