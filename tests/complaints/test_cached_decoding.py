@@ -1,8 +1,8 @@
 """Cached decoding and chunked prefill.
 
 - flax#5591 (PR#5592): decoding with a cache applied the causal mask at the wrong offset.
-- TinyLLM#17, llm2vec#79: the wrong causal offset again; in a probe of another library, a chunk against earlier keys was cut
-  to the first keys, as if queries started where keys start.
+- TinyLLM#17, llm2vec#79: the wrong causal offset again; in a probe of another library, a
+  chunk's keys were cut to the first ones, as if queries started where keys start.
 - pytorch#108108: is_causal with fewer queries than keys shows a decoding step only the oldest key.
 - pytorch#101967: NaN in cache slots that hold nothing yet leaks into the output.
 """
