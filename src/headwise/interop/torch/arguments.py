@@ -13,6 +13,7 @@ from torch import Tensor
 
 from headwise.masks import Allow, Causal
 from headwise.masks.base import Mask
+from headwise.masks.fits import readable
 from headwise.positions import AddedScores
 
 
@@ -122,12 +123,18 @@ def _take(given: Tensor, name: str, extra_keys: int, masks: list[Mask], biases: 
         return
     if not torch.is_floating_point(given):
         raise ShapeError(f"only bool and floating types of {name} are supported, got {given.dtype}")
-    _warn_of_zeros_and_ones(given, name)
     given = _pad(given, extra_keys, value=0)
-    masks.append(
-        Allow(given != float("-inf"))
-    )  # so that what stands behind -inf can't leak, and blocks are skipped
-    biases.append(given)
+    ignored = given == float("-inf")
+    # On an accelerator a look would wait for the device. What is computed is the same either way.
+    look = given.device.type == "cpu" and readable(given)
+    if look:
+        _warn_of_zeros_and_ones(given.detach(), name)
+    # As a mask too, so that what stands behind -inf can't leak, and blocks of it are skipped
+    if not look or bool(ignored.any()):
+        masks.append(Allow(~ignored))
+    # A boolean mask written in numbers (nn.TransformerEncoder does it to every mask) has nothing to add
+    if not look or given.requires_grad or not bool((ignored | (given == 0)).all()):
+        biases.append(given)
 
 
 def _per_head(attn_mask: Tensor, batch: int, num_heads: int, q_len: int, k_len: int) -> Tensor:
@@ -151,14 +158,8 @@ def _pad(mask: Tensor, extra_keys: int, *, value: float) -> Tensor:
 
 def _warn_of_zeros_and_ones(mask: Tensor, name: str) -> None:
     """A float mask of 0 and 1 was most likely meant as boolean (pytorch#170400). torch adds it to the
-    scores, so this does too, and says so. Looked at only where looking is free of side effects: on the
-    CPU (elsewhere it would wait for the device) and outside a compiled graph."""
-    if mask.device.type != "cpu" or torch.compiler.is_compiling() or mask.is_meta or not mask.numel():
-        return
-    if torch._C._functorch.is_batchedtensor(mask):
-        return
-    look = mask.detach()
-    if bool((look == 1).any()) and bool(((look == 0) | (look == 1)).all()):
+    scores, so this does too, and says so."""
+    if bool((mask == 1).any()) and bool(((mask == 0) | (mask == 1)).all()):
         warnings.warn(
             f"{name} is a float mask of only 0 and 1: as in torch it is added to the scores and hides "
             "nothing. Give a boolean mask, True = ignore, if hiding was meant",
