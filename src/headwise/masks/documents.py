@@ -32,7 +32,9 @@ class Documents(Mask):
 
     Args:
         ids: int [length] or [*batch, length]: the document of each position. It may be longer than
-            the call, as when a sequence is decoded in pieces, never shorter.
+            the call, as when a sequence is decoded in pieces, never shorter. (For positions of your own
+            on an accelerator this isn't checked, as that would wait for the device: positions beyond
+            the ids are padding.)
         query_ids: int [q_len] or [*batch, q_len], for cross-attention: the document of each query
             row; `ids` then speaks of the keys alone.
 
