@@ -2,7 +2,7 @@
 
 from headwise._version import __version__
 from headwise.attention import attention, explain
-from headwise.cache import CrossCache, GrowingCache, RingCache, StaticCache
+from headwise.cache import CrossCache, GrowingCache, LayerCaches, RingCache, StaticCache
 from headwise.kernels import Problem, merge
 from headwise.masks import Allow, Causal, Documents, KeyLengths, Mask, Prefix, ValidKeys, Window
 from headwise.multihead import MultiHeadAttention
@@ -48,6 +48,7 @@ __all__ = [
     "GrowingCache",
     "KeyLengths",
     "KeyMass",
+    "LayerCaches",
     "LearnedPositions",
     "LogSumExp",
     "Map",

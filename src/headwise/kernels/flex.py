@@ -152,7 +152,7 @@ def mask_function(mask: Mask, frame: Frame) -> MaskMod:
 
 def _by_entry(tensor: Tensor, trailing: int) -> Callable[..., Tensor]:
     """tensor[b, *rest] where it has a batch dimension, tensor[*rest] where not."""
-    if tensor.ndim > trailing and tensor.shape[0] > 1:
+    if tensor.ndim > trailing and tensor.shape[0] != 1:
         return lambda b, *rest: tensor[(b, *rest)]
     flat = tensor.reshape(tensor.shape[tensor.ndim - trailing :])
     return lambda b, *rest: flat[rest] if rest else flat

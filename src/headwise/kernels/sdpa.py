@@ -9,7 +9,7 @@ at what comes back: where something isn't finite, the tiled kernel computes the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -19,11 +19,12 @@ from headwise.kernels.live import all_finite
 from headwise.kernels.pair import Grads, PairKernel
 from headwise.kernels.problem import Problem
 from headwise.kernels.tiled import Tiled
-from headwise.masks import Causal
-from headwise.masks.frame import Index
+from headwise.masks import Allow, Causal
+from headwise.masks.frame import Frame, Index
 
 _HEIGHT = 256  # rows of a strip: taller ones compute more of what is masked, lower ones call more often
 _ADDED = 1 << 22  # numbers of mask and bias at a time: 16 MiB of float32
+_SMALL = 1 << 14  # scores per head below which a mask is applied without looking at its tiles
 _TOGETHER = 1 << 20  # scores per head up to which batch entries with masks of their own share a strip
 
 
@@ -61,9 +62,13 @@ class TorchFused(PairKernel):
     def forward(self, problem: Problem) -> tuple[Tensor, Tensor]:
         if problem.q.numel() == 0 or problem.k.numel() == 0:
             return Tiled().forward(problem)
-        out, lse = _forward(problem)
+        folded = _folded(problem)
+        out, lse = _forward(problem if folded is None else folded)
         if not all_finite(out):
             return Tiled().forward(problem)
+        if folded is not None:
+            out = out.reshape(*problem.q.shape[:-1], problem.d_v)
+            lse = lse.reshape(problem.q.shape[:-1])
         return out, lse
 
     def backward(
@@ -77,6 +82,25 @@ class TorchFused(PairKernel):
         if not all_finite(grads.q, grads.k, grads.v):
             return Tiled().backward(problem, out, lse, d_out, d_lse)
         return grads
+
+
+def _folded(problem: Problem) -> Problem | None:
+    """Grouped heads as more queries of fewer heads, where they all see the same keys: one call then
+    serves the whole batch. None where that can't be said, or where it would copy queries for nothing."""
+    frame, mask = problem.frame, problem.mask
+    if problem.groups == 1 or problem.bias is not None or (frame.q_len > 1 and mask is not None):
+        return None
+    if frame.q_len > 1 and not problem.q.is_contiguous():
+        return None
+    rows = problem.groups * frame.q_len
+    if mask is not None:
+        allow = fold(mask.block(frame, slice(0, 1), slice(0, frame.k_len)))
+        if allow.shape[1] > 1:
+            return None
+        mask = Allow(allow)
+    q = problem.q.reshape(frame.batch[0], problem.kv_heads, rows, -1)
+    folded = Frame.of(frame.batch, problem.kv_heads, rows, frame.k_len, device=frame.device)
+    return replace(problem, q=q, frame=folded, mask=mask)
 
 
 @dataclass
@@ -99,7 +123,7 @@ def _plan(problem: Problem) -> Iterator[_Call]:
     frame, grouped = problem.frame, problem.groups > 1
     count, rows, cols = frame.batch[0], slice(0, frame.q_len), slice(0, frame.k_len)
     causal = _own_causal_will_do(problem)
-    if causal or (problem.mask is None and problem.bias is None):
+    if causal or (problem.bias is None and (problem.mask is None or _newest_query(problem))):
         for entries in _entries(count, 1 if grouped else count):
             yield _Call(entries, rows, cols, None, None, causal)
         return
@@ -131,9 +155,26 @@ def _own_causal_will_do(problem: Problem) -> bool:
     )
 
 
+def _newest_query(problem: Problem) -> bool:
+    """Whether a causal mask hides nothing, as when one query follows its keys."""
+    frame = problem.frame
+    return (
+        isinstance(problem.mask, Causal)
+        and frame.q_start is not None
+        and frame.k_start is not None
+        and frame.q_start >= frame.k_start + frame.k_len - 1
+    )
+
+
 def _strip_calls(problem: Problem, first: int) -> Iterator[_Call]:
     entries = slice(first, first + problem.frame.batch[0])
-    for strip in _merged(strips(problem, _height(problem)), problem):
+    frame = problem.frame
+    if frame.q_len * frame.k_len <= _SMALL:  # looking for keys to skip would cost more than it saves
+        whole = slice(0, frame.k_len)
+        found = iter([Strip(slice(0, frame.q_len), whole, None if problem.mask is None else whole)])
+    else:
+        found = _merged(strips(problem, _height(problem)), problem)
+    for strip in found:
         if strip.cols is None:
             continue
         cols, added, dead = _added(problem, strip)
