@@ -247,6 +247,8 @@ def test_unknown_options_and_masks_that_do_not_fit() -> None:
         draw(Causal(), 5, colour="red")
     with pytest.raises(ValueError, match="k_len = 3"):
         draw(KeyLengths(7), 3, 3)
+    with pytest.raises(ValueError, match="align='middle'"):
+        draw(Causal(), 3, align="middle")
     with pytest.raises(ValueError, match="q_len=-1"):
         draw(Causal(), -1)
 

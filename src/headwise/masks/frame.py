@@ -54,6 +54,11 @@ class Frame:
     ) -> Frame:
         """Frame with default positions: keys are 0 .. k_len - 1, and the queries end where the keys
         end (`align="end"`: the last query is the newest key) or start where they start ("start")."""
+        if align not in ("end", "start"):
+            raise ValueError(
+                f'align={align!r}: queries are aligned with the keys at their "end" (the last query is the '
+                'newest key) or their "start"'
+            )
         k_start = 0 if k_pos is None else None
         q_start = (k_len - q_len if align == "end" else 0) if q_pos is None else None
         return Frame.starting(
