@@ -21,7 +21,7 @@ class KeyMass(Observer):
     Result: [*batch, heads, k_len], unit: queries; all keys together receive q_len (less what dead rows
     and sinks keep). `rows=` sums over these queries alone: the last few are SnapKV's votes.
 
-    Source: Zhang et al. 2023 (H2O), section 3; Li et al. 2024 (SnapKV).
+    Source: Zhang et al. 2023 (H2O); Li et al. 2024 (SnapKV).
     """
 
     joins: ClassVar[Literal["rows", "sum"]] = "sum"

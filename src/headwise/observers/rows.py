@@ -66,7 +66,7 @@ class Distance(Observer):
     lose nothing. Result: [*batch, heads, q_len], unit: positions. What a sink takes counts as
     distance 0. A query that may attend to nothing: 0.
 
-    Source: Vig and Belinkov 2019, section 4.2 ("attention distance", there averaged over queries).
+    Source: Vig and Belinkov 2019 ("attention distance", there averaged over queries).
     """
 
     @property
