@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import overload
+from typing import TypedDict, Unpack, overload
 
 import torch
 from torch import Tensor
@@ -22,25 +22,25 @@ from headwise.positions.added import AddedScores
 from headwise.positions.base import Bias
 
 
+class Options(TypedDict, total=False):
+    """What `attention` takes besides q, k and v; described there."""
+
+    mask: Mask | None
+    bias: Bias | Tensor | None
+    scale: float | None
+    softcap: float | None
+    sinks: Tensor | None
+    dropout: float
+    generator: torch.Generator | None
+    align: str
+    q_positions: Tensor | None
+    k_positions: Tensor | None
+    strict: bool
+
+
 @overload
 def attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    *,
-    mask: Mask | None = ...,
-    bias: Bias | Tensor | None = ...,
-    scale: float | None = ...,
-    softcap: float | None = ...,
-    sinks: Tensor | None = ...,
-    dropout: float = ...,
-    generator: torch.Generator | None = ...,
-    align: str = ...,
-    q_positions: Tensor | None = ...,
-    k_positions: Tensor | None = ...,
-    observe: None = ...,
-    kernel: str = ...,
-    strict: bool = ...,
+    q: Tensor, k: Tensor, v: Tensor, *, observe: None = ..., kernel: str = ..., **options: Unpack[Options]
 ) -> Tensor: ...
 
 
@@ -50,19 +50,9 @@ def attention(
     k: Tensor,
     v: Tensor,
     *,
-    mask: Mask | None = ...,
-    bias: Bias | Tensor | None = ...,
-    scale: float | None = ...,
-    softcap: float | None = ...,
-    sinks: Tensor | None = ...,
-    dropout: float = ...,
-    generator: torch.Generator | None = ...,
-    align: str = ...,
-    q_positions: Tensor | None = ...,
-    k_positions: Tensor | None = ...,
     observe: Sequence[Observer],
     kernel: str = ...,
-    strict: bool = ...,
+    **options: Unpack[Options],
 ) -> tuple[Tensor, Observations]: ...
 
 
@@ -224,44 +214,13 @@ def solve(problem: Problem, *, kernel: str = "auto") -> tuple[Tensor, Tensor]:
     return out.reshape(*batch, *out.shape[1:]), lse.reshape(*batch, *lse.shape[1:])
 
 
-def explain(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    *,
-    mask: Mask | None = None,
-    bias: Bias | Tensor | None = None,
-    scale: float | None = None,
-    softcap: float | None = None,
-    sinks: Tensor | None = None,
-    dropout: float = 0.0,
-    align: str = "end",
-    q_positions: Tensor | None = None,
-    k_positions: Tensor | None = None,
-    kernel: str = "auto",
-    strict: bool = False,
-) -> Choice:
+def explain(q: Tensor, k: Tensor, v: Tensor, *, kernel: str = "auto", **options: Unpack[Options]) -> Choice:
     """Which kernel would run, and why each other one would not. Print it. Nothing is computed.
 
     Arguments are those of `attention`.
     """
-    given = problem(
-        q,
-        k,
-        v,
-        mask=mask,
-        bias=bias,
-        scale=scale,
-        softcap=softcap,
-        sinks=sinks,
-        dropout=dropout,
-        generator=torch.Generator(q.device),  # leaves the default generator as it is
-        align=align,
-        q_positions=q_positions,
-        k_positions=k_positions,
-        strict=strict,
-    )
-    return choose(given.flatten(), kernel)
+    options["generator"] = torch.Generator()  # a seed of its own: the caller's generators stay where they are
+    return choose(problem(q, k, v, **options).flatten(), kernel)
 
 
 def check_observers(observers: Sequence[Observer], problem: Problem) -> None:
