@@ -78,7 +78,8 @@ def flex_solve(problem: Problem, flex: Callable[..., tuple[Tensor, Tensor]]) -> 
     )
     if problem.sinks is not None:
         total = torch.logaddexp(lse, problem.sinks.to(lse.dtype).view(-1, 1))
-        out = out * (lse - total).exp().unsqueeze(-1).to(out.dtype)
+        share = torch.where(lse == float("-inf"), 0, (lse - total).exp())
+        out = out * share.unsqueeze(-1).to(out.dtype)
         lse = total
     return out, lse
 

@@ -44,5 +44,6 @@ def merge(parts: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
     dtype = parts[0][0].dtype
     joined = torch.zeros((), dtype=total.dtype, device=total.device)
     for (part, _), share in zip(parts, shares, strict=True):
-        joined = joined + torch.where(share.unsqueeze(-1) > 0, part * share.unsqueeze(-1), 0)
+        share = share.unsqueeze(-1)
+        joined = joined + torch.where(share == 0, 0, part) * share
     return joined.to(dtype), torch.where(dead, float("-inf"), total)

@@ -31,18 +31,23 @@ class Reference(Kernel):
         if problem.dropout:
             weights = weights * keep(problem, rows, cols) / (1 - problem.dropout)
         out = live_product(weights, scores != float("-inf"), problem.v.to(weights.dtype))
+        out = torch.where(lse.isnan().unsqueeze(-1), float("nan"), out)
         return out.to(problem.v.dtype), lse
 
 
 def softmax(scores: Tensor, sinks: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Weights and log-sum-exp of scores [B, H, q_len, k_len]; a row that may attend to nothing gives 0
-    and -inf, and sends back a gradient of 0."""
+    """Weights and log-sum-exp of scores [B, H, q_len, k_len]. A row that may attend to nothing gives 0 and
+    -inf, one that attends to a score of NaN or +inf gives 0 and NaN; neither sends back a gradient."""
     columns = scores.shape[-1]
     if sinks is not None:  # one more column, which takes probability and gives nothing
         sink = sinks.to(scores.dtype).view(1, -1, 1, 1).expand(*scores.shape[:-1], 1)
         scores = torch.cat([scores, sink], dim=-1)
     dead = (scores == float("-inf")).all(-1, keepdim=True)
-    scores = torch.where(dead, 0, scores)
+    broken = (scores.isnan() | (scores == float("inf"))).any(-1, keepdim=True)
+    none = dead | broken
+    scores = torch.where(none, 0, scores)
     lse = scores.logsumexp(-1, keepdim=True)
-    weights = torch.where(dead, 0, (scores - lse).exp())[..., :columns]
-    return weights, torch.where(dead, float("-inf"), lse).squeeze(-1)
+    # Not exp(scores - lse): lse is rounded, which shows in the weights where scores are huge.
+    weights = torch.where(none, 0, scores.softmax(-1))[..., :columns]
+    lse = torch.where(broken, float("nan"), torch.where(dead, float("-inf"), lse))
+    return weights, lse.squeeze(-1)

@@ -26,6 +26,7 @@ _HEIGHT = 256  # rows of a strip: taller ones compute more of what is masked, lo
 _ADDED = 1 << 22  # numbers of mask and bias at a time: 16 MiB of float32
 _SMALL = 1 << 14  # scores per head below which a mask is applied without looking at its tiles
 _TOGETHER = 1 << 20  # scores per head up to which batch entries with masks of their own share a strip
+_NARROW = 64  # keys below which the operation may take a row of nothing but NaN for a masked one
 
 
 class TorchFused(PairKernel):
@@ -292,9 +293,12 @@ def _forward(problem: Problem) -> tuple[Tensor, Tensor]:
     q, k, v = (_dense_last(x) for x in (problem.q, problem.k, problem.v))
     out = lse = None
     for call in _plan(problem):
+        part_q, part_k = _queries(problem, q, call), _keys(problem, k, call)
+        if part_k.shape[-2] < _NARROW and not all_finite(part_q, part_k):
+            return Tiled().forward(problem)
         part, part_lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-            _queries(problem, q, call),
-            _keys(problem, k, call),
+            part_q,
+            part_k,
             _keys(problem, v, call),
             0.0,
             call.causal,

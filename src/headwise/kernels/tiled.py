@@ -115,7 +115,7 @@ def _slabs_of(
             some = slice(b, min(b + step, count))
             for h in range(0, problem.kv_heads, heads_at_once):
                 kv_heads = slice(h, min(h + heads_at_once, problem.kv_heads))
-                slab = _slab(problem, entries.start, some, kv_heads, strip, allow, bias)
+                slab = _slab(problem, entries.start, some, kv_heads, strip, allow, bias, finite)
                 if not finite:
                     slab.live = slab.scores != float("-inf")
                 yield slab
@@ -129,6 +129,7 @@ def _slab(
     strip: Strip,
     allow: Tensor | None,
     bias: Tensor | None,
+    finite: bool,
 ) -> _Slab:
     groups, dtype = problem.groups, problem.score_dtype
     heads = slice(kv_heads.start * groups, kv_heads.stop * groups)
@@ -145,7 +146,10 @@ def _slab(
         tanh = scores.div_(problem.softcap).tanh_()
         scores = tanh * problem.softcap
     if bias is not None:
-        scores += _part(bias, entries, heads)
+        added = _part(bias, entries, heads)
+        scores += added
+        if not finite:  # a bias of -inf hides, and NaN - inf would be NaN
+            scores.masked_fill_(added == float("-inf"), float("-inf"))
     drop = None
     if problem.dropout:
         whole = problem.at(entries)
@@ -198,7 +202,7 @@ class Tiled(PairKernel):
             lse += problem.sinks.to(lse.dtype).view(-1, 1)
         if out.numel() == 0:
             return out, lse
-        finite = all_finite(problem.v)
+        finite = all_finite(problem.v) and (problem.bias is None or all_finite(problem.q, problem.k))
         for slab in _slabs(problem, finite):
             if isinstance(slab, tuple):
                 continue
@@ -214,23 +218,23 @@ class Tiled(PairKernel):
         d_q = torch.zeros_like(problem.q, dtype=dtype)
         d_k = torch.zeros_like(problem.k, dtype=dtype)
         d_v = torch.zeros_like(problem.v, dtype=dtype)
-        d_bias = () if problem.bias is None else tuple(torch.zeros_like(t) for t in problem.bias.tensors())
+        d_bias = () if problem.bias is None else tuple(_zeros(t) for t in problem.bias.tensors())
+        grads = Grads(d_q, d_k, d_v, None, d_bias)
         delta = (d_out.to(dtype) * out.to(dtype)).sum(-1)  # [B, H, q_len]
         if d_lse is not None:
             delta -= d_lse
-        # d lse / d sink = exp(sink - lse), and so for the weights: the sink is a key whose value is 0.
-        d_sinks = None
-        if problem.sinks is not None:
-            share = (problem.sinks.to(dtype).view(-1, 1) - lse).exp()
-            d_sinks = -(share * delta).sum((0, 2)).to(problem.sinks.dtype)
-        grads = Grads(d_q, d_k, d_v, d_sinks, d_bias)
-        if out.numel() == 0 and problem.q.numel() == 0:
+        finite = all_finite(problem.q, problem.k, problem.v, d_out, delta)
+        if not finite:  # then out doesn't say it, and each slab adds its own
+            delta = torch.zeros_like(delta) if d_lse is None else -d_lse.to(dtype)
+        if out.numel() or problem.q.numel():
+            for slab in _slabs(problem, finite):
+                if not isinstance(slab, tuple):
+                    _backward(problem, slab, lse, delta, d_out, grads)
+        if problem.sinks is None:
             return grads
-        finite = all_finite(problem.q, problem.k, problem.v, d_out)
-        for slab in _slabs(problem, finite):
-            if not isinstance(slab, tuple):
-                _backward(problem, slab, lse, delta, d_out, grads)
-        return grads
+        # d lse / d sink = exp(sink - lse), and so for the weights: the sink is a key whose value is 0.
+        share = (problem.sinks.to(dtype).view(-1, 1) - lse).exp().masked_fill(~lse.isfinite(), 0)
+        return grads._replace(sinks=-(share * delta).sum((0, 2)).to(problem.sinks.dtype))
 
 
 def _forward(problem: Problem, slab: _Slab) -> tuple[Tensor, Tensor]:
@@ -251,7 +255,7 @@ def _forward(problem: Problem, slab: _Slab) -> tuple[Tensor, Tensor]:
     if problem.sinks is not None:
         sink = problem.sinks[slab.heads].to(lse.dtype).view(-1, 1)
         total = torch.logaddexp(lse, sink)
-        out *= (lse - total).exp().unsqueeze(-1)
+        out *= (lse - total).exp().masked_fill(lse == float("-inf"), 0).unsqueeze(-1)
         lse = total
     return out, lse
 
@@ -262,14 +266,22 @@ def _backward(problem: Problem, slab: _Slab, lse: Tensor, delta: Tensor, d_out: 
     row_lse = lse[place].unsqueeze(-1)
     row_lse = row_lse.masked_fill(row_lse == float("-inf"), 0)  # exp(-inf - 0) = 0: nothing attended to
     weights = slab.scores.sub_(row_lse).exp_()
+    values = slab.v
+    if slab.live is not None:
+        # A row that attends to a score of NaN is NaN, a constant: it sends nothing back.
+        slab.live &= row_lse.isfinite()
+        weights.masked_fill_(~slab.live, 0)
+        values = torch.where(values.isfinite(), values, 0)
     d_part = slab.grouped(d_out[place].to(weights.dtype))  # [n, G r, d_v]
-    d_weights = torch.bmm(d_part, slab.v.mT).view(slab.shape)
+    d_weights = torch.bmm(d_part, values.mT).view(slab.shape)
     dropped = weights
     if slab.keep is not None:
         scale = 1 / (1 - problem.dropout)
         dropped = weights * slab.keep * scale
         d_weights.mul_(slab.keep).mul_(scale)
     d_v = slab.product(slab.grouped(dropped).mT, d_part, transposed=True)
+    if slab.live is not None:
+        delta[place] += (d_weights * weights).sum(-1)
     d_scores = d_weights.sub_(delta[place].unsqueeze(-1)).mul_(weights)
     if slab.live is not None:
         d_scores.masked_fill_(~slab.live, 0)
@@ -294,6 +306,11 @@ def _add_columns(total: Tensor, slab: _Slab, part: Tensor) -> None:
         target[:, :, cols] += part
     else:
         target.index_add_(2, cols, part)
+
+
+def _zeros(tensor: Tensor) -> Tensor:
+    """Room for a gradient to which many blocks add: in float32 or better."""
+    return torch.zeros_like(tensor, dtype=torch.promote_types(tensor.dtype, torch.float32))
 
 
 def _bias_backward(problem: Problem, slab: _Slab, d_scores: Tensor, grads: Grads) -> None:
