@@ -36,6 +36,12 @@ def long_text(sample):
 
 
 @pytest.fixture(scope="session")
+def long_seen(minilm, long_text):
+    """Its first 512 tokens."""
+    return look(minilm, "all-MiniLM-L6-v2", long_text)
+
+
+@pytest.fixture(scope="session")
 def report(seen, sample, tmp_path_factory):
     """The report on the sample text, as a file."""
     file = tmp_path_factory.mktemp("report") / "report.html"

@@ -63,7 +63,9 @@ def test_a_mixed_head_names_what_it_does_most():
 
 
 def test_kinds_that_the_text_lacks_are_no_obstacle():
-    verdict = classify({**NOTHING, "same": None, "punctuation": None, "next": 0.9}, {**EVEN, "same": None}, 0.1)
+    verdict = classify(
+        {**NOTHING, "same": None, "punctuation": None, "next": 0.9}, {**EVEN, "same": None}, 0.1
+    )
     assert verdict.words == "next token 90%"
 
 

@@ -61,7 +61,11 @@ def test_every_share_equals_the_one_from_the_dense_matrices(seen, peer):
             "punctuation": weights[words][:, marks].sum(1).mean(),
         }
         for kind, share in expected.items():
-            assert facts.shares[kind] == pytest.approx(float(share), abs=1e-5), (facts.layer, facts.head, kind)
+            assert facts.shares[kind] == pytest.approx(float(share), abs=1e-5), (
+                facts.layer,
+                facts.head,
+                kind,
+            )
         rows = weights[words]
         bits = -(rows * rows.clamp_min(1e-300).log2()).sum(1).mean()
         assert facts.entropy == pytest.approx(float(bits), abs=1e-3)
@@ -91,8 +95,8 @@ def test_the_known_habits_of_minilm_are_named(seen):
     assert seen.of(0, 7).verdict.kind == "broad"
 
 
-def test_a_long_text_without_a_stride_is_read_up_to_the_limit(minilm, long_text):
-    found = look(minilm, "all-MiniLM-L6-v2", long_text)
+def test_a_long_text_without_a_stride_is_read_up_to_the_limit(long_seen):
+    found = long_seen
     assert found.reading.cut
     assert len(found.reading.tokens) == 512
     assert found.weights is None
@@ -110,15 +114,20 @@ def test_with_a_stride_each_row_is_the_one_of_its_window(minilm, peer, long_text
         for row in window.rows[:: max(1, len(window.rows) // 7)]:
             best = dense[:, :, row].max(-1).values
             query = window.places[row]
-            torch.testing.assert_close(
-                found.top_weights[:, :, query, 0].double(), best, atol=5e-6, rtol=1e-3
-            )
+            torch.testing.assert_close(found.top_weights[:, :, query, 0].double(), best, atol=5e-6, rtol=1e-3)
             places = torch.tensor(window.places)
             key = found.top_keys[:, :, query, 0]
-            weight = torch.stack([
-                torch.stack([dense[layer, head, row, (places == key[layer, head]).nonzero()[0, 0]] for head in range(12)])
-                for layer in range(6)
-            ])
+            weight = torch.stack(
+                [
+                    torch.stack(
+                        [
+                            dense[layer, head, row, (places == key[layer, head]).nonzero()[0, 0]]
+                            for head in range(12)
+                        ]
+                    )
+                    for layer in range(6)
+                ]
+            )
             torch.testing.assert_close(weight, best, atol=5e-6, rtol=1e-3)
 
 

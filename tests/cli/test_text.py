@@ -60,7 +60,8 @@ def test_an_empty_argument_is_refused(argument):
 
 
 @pytest.mark.parametrize(
-    ("content", "says"), [(b"\x89PNG\r\n\x1a\n", "byte 0 is 0x89"), (b"ab\x00cd", "byte 2 is 0"), (b"caf\xe9", "0xe9")]
+    ("content", "says"),
+    [(b"\x89PNG\r\n\x1a\n", "byte 0 is 0x89"), (b"ab\x00cd", "byte 2 is 0"), (b"caf\xe9", "0xe9")],
 )
 def test_a_binary_file_is_refused_with_the_byte(tmp_path, content, says):
     file = tmp_path / "picture.png"

@@ -1,0 +1,265 @@
+"""The report in Chromium, opened from the file system: what it shows, by pointer and by keyboard."""
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from headwise.cli.look import look
+from headwise.cli.report import render
+
+pytestmark = pytest.mark.browser
+
+
+class Page:
+    """One open report, with everything that went wrong in it."""
+
+    def __init__(self, browser, file, **options):
+        self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        self.page = self.context.new_page()
+        self.requests, self.errors = [], []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", self._console)
+        self.page.goto(file.as_uri())
+        self.page.wait_for_selector("html[data-ready=yes]")
+
+    def _console(self, message):
+        if message.type == "error":  # a blocked style, script or request among them
+            self.errors.append(message.text)
+
+    def text(self, selector):
+        return self.page.inner_text(selector)
+
+    def cell(self, row, column):
+        """Middle of a cell of the large map, in pixels of the window."""
+        self.page.locator("#map").scroll_into_view_if_needed()
+        frame = self.page.evaluate(
+            "(() => { const r = $('sheet').getBoundingClientRect(); return [r.x, r.y, map.cell]; })()"
+        )
+        return frame[0] + (column + 0.5) * frame[2], frame[1] + (row + 0.5) * frame[2]
+
+
+@pytest.fixture
+def opened(browser, report):
+    pages = []
+
+    def open_page(file=report, **options):
+        pages.append(Page(browser, file, **options))
+        return pages[-1]
+
+    yield open_page
+    for page in pages:
+        page.context.close()
+        assert page.errors == []
+        assert [url for url in page.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def choose(page, layer, head):
+    page.page.click(f"#grid button[data-layer='{layer}'][data-head='{head}']")
+
+
+def says(seen, layer, head, query, key):
+    tokens, weight = seen.reading.tokens, float(seen.weights[layer, head, query, key])
+    return f"{tokens[query]} → {tokens[key]}: {weight:.3f}"
+
+
+def test_a_click_opens_a_head_with_its_words_and_tokens(opened, seen):
+    page = opened()
+    assert page.page.locator("#grid canvas").count() == 72
+    choose(page, 2, 9)
+    assert page.text("#detail-title") == "Layer 2, head 9"
+    assert "the same token" in page.text("#verdict")
+    assert page.page.locator("#words button").all_inner_texts() == list(seen.reading.tokens)
+    assert page.page.get_attribute("#grid [aria-current=true]", "aria-label").startswith(
+        "Layer 2, head 9: same token"
+    )
+    assert page.page.url.endswith("#2.9")
+
+
+@pytest.mark.parametrize(("layer", "head"), [(0, 2), (2, 9), (5, 11)])
+def test_hovering_shows_the_true_weight(opened, seen, layer, head):
+    page = opened()
+    choose(page, layer, head)
+    for query, key in ((1, 0), (12, 7), (59, 58), (83, 50), (97, 99)):
+        page.page.mouse.move(*page.cell(query, key))
+        assert page.text("#readout") == says(seen, layer, head, query, key)
+
+
+def test_the_picture_is_darker_where_the_weight_is_larger(opened):
+    page = opened(color_scheme="light")
+    choose(page, 0, 2)
+    levels = page.page.evaluate(
+        """[[40, 39], [40, 70]].map(([row, column]) => {
+             const middle = (at) => (at + 0.5) * $('picture').width / side;
+             return $('picture').getContext('2d').getImageData(middle(column), middle(row), 1, 1).data[0];
+           })"""
+    )
+    assert levels[0] < 60
+    assert levels[1] > 240
+
+
+def test_the_whole_page_by_keyboard_alone(opened, seen):
+    page = opened()
+    press, focused = page.page.keyboard.press, lambda: page.page.evaluate("document.activeElement.id")
+    page.page.focus("#grid [tabindex='0']")
+    for key in ("Home", "ArrowDown", "ArrowDown", "End", "ArrowLeft"):
+        press(key)
+    layer, head = 2, 10
+    assert page.text("#detail-title") == f"Layer {layer}, head {head}"
+    for _ in range(12):
+        press("Tab")
+        if focused() == "map":
+            break
+    assert focused() == "map"
+    row, column = page.page.evaluate("[map.row, map.column]")
+    steps = {
+        "Home": (0, None),
+        "ArrowRight": (0, 1),
+        "ArrowDown": (1, 0),
+        "ArrowLeft": (0, -1),
+        "PageUp": (-10, 0),
+        "ArrowUp": (-1, 0),
+        "PageDown": (10, 0),
+        "End": (0, 99),
+    }
+    for key, (down, right) in steps.items():
+        press(key)
+        row = min(max(row + down, 0), 99)
+        column = 0 if right is None else min(max(column + right, 0), 99)
+        assert page.text("#readout") == says(seen, layer, head, row, column)
+        assert seen.reading.tokens[row] in page.text("#from")
+    press("Tab")
+    assert page.page.evaluate("document.activeElement.parentElement.id") == "words"
+    press("Home")
+    assert page.text("#from").startswith("From [CLS] (token 0)")
+
+
+def test_the_tables_hold_the_weights_of_the_picture(opened, seen):
+    page = opened()
+    choose(page, 1, 8)
+    page.page.click("#words button:nth-of-type(13)")
+    page.page.click("#every summary")
+    page.page.wait_for_selector("#every tbody td")
+    cells = page.page.locator("#every tbody td").all_inner_texts()
+    assert cells == [f"{float(weight):.3f}" for weight in seen.weights[1, 8, 12]]
+    page.page.click("#pairs summary")
+    page.page.wait_for_selector("#pairs tbody tr")
+    rows = page.page.locator("#pairs tbody tr").all()
+    assert len(rows) == len(seen.reading.tokens)
+    first = rows[12].locator("td").first.inner_text()
+    key = int(seen.top_keys[1, 8, 12, 0])
+    assert first == f"{seen.reading.tokens[key]} {float(seen.weights[1, 8, 12, key]):.3f}"
+
+
+def test_a_kind_picks_out_its_heads(opened, seen):
+    page = opened()
+    page.page.click("#kinds button[data-kind=first]")
+    shown = page.page.locator("#grid button:not(.away)").count()
+    assert shown == sum(facts.verdict.kind == "first" for facts in seen.facts)
+    page.page.click("#kinds button[data-kind=first]")
+    assert page.page.locator("#grid button:not(.away)").count() == 72
+
+
+def test_an_address_opens_its_head_and_steps_lead_on(opened, report):
+    page = opened()
+    page.page.goto(report.as_uri() + "#3.4")
+    page.page.wait_for_function("$('detail-title').textContent === 'Layer 3, head 4'")
+    page.page.click("#after")
+    assert page.text("#detail-title") == "Layer 3, head 5"
+    page.page.click("#before")
+    page.page.click("#before")
+    assert page.text("#detail-title") == "Layer 3, head 3"
+
+
+def test_enlarged_maps_show_every_label_and_stay_in_their_frame(opened):
+    page = opened()
+    page.page.click("#large")
+    assert page.page.evaluate("map.cell") >= 15
+    assert page.page.evaluate("$('map').scrollWidth > $('map').clientWidth")
+    assert page.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.page.focus("#map")
+    page.page.keyboard.press("End")
+    assert page.page.evaluate("$('map').scrollLeft") > 0
+
+
+@pytest.mark.parametrize("width", [320, 430, 768, 1180, 2200])
+def test_no_width_needs_sideways_scrolling(opened, width):
+    page = opened(viewport={"width": width, "height": 700})
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= width
+    small = page.page.evaluate(
+        "[...document.querySelectorAll('button, summary')].map(b => b.getBoundingClientRect())"
+        ".filter(r => r.width && (r.width < 24 || r.height < 24)).length"
+    )
+    assert small == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1280])
+def test_axe_finds_nothing(opened, scheme, width):
+    page = opened(color_scheme=scheme, viewport={"width": width, "height": 900})
+    choose(page, 2, 9)
+    page.page.click("#pairs summary")
+    page.page.click("#every summary")
+    page.page.click("#kinds button[data-kind=broad]")
+    found = Axe().run(page.page)
+    assert found.response["violations"] == []
+
+
+def test_the_theme_button_changes_the_colours_and_the_map(opened):
+    page = opened(color_scheme="light")
+    background = "getComputedStyle(document.body).backgroundColor"
+    pixel = "[...$('picture').getContext('2d').getImageData(9, 200, 1, 1).data]"
+    before = page.page.evaluate(background), page.page.evaluate(pixel)
+    page.page.click("#theme")
+    after = page.page.evaluate(background), page.page.evaluate(pixel)
+    assert before[0] != after[0]
+    assert before[1] != after[1]
+    assert Axe().run(page.page).response["violations"] == []
+
+
+def test_printing_shows_a_light_page_with_grid_head_and_table(opened):
+    page = opened(color_scheme="dark")
+    pdf = page.page.pdf(format="A4")
+    assert pdf.startswith(b"%PDF")
+    assert 3 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 9
+    page.page.emulate_media(media="print")
+    assert page.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+def test_without_javascript_the_table_of_heads_remains(opened, browser, report):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(report.as_uri())
+    assert page.locator(".all tbody tr").count() == 72
+    assert page.locator("noscript").is_visible()
+    context.close()
+
+
+def test_a_long_text_shows_cells_and_exact_strongest_keys(opened, long_seen, long_text, tmp_path):
+    seen = long_seen
+    file = tmp_path / "long.html"
+    file.write_text(render(seen, text=long_text, origin="a test", start=(2, 9)), encoding="utf-8")
+    page = opened(file)
+    row, column = 40, 12
+    page.page.mouse.move(*page.cell(row, column))
+    mass = float(seen.map[2, 9, row, column])
+    assert page.text("#readout").endswith(f": {mass:.3f} on average")
+    assert "(320–327) → " in page.text("#readout")
+    page.page.mouse.click(*page.cell(row, column))
+    assert "(token 320)" in page.text("#from")
+    weights = page.page.locator("#top .number").all_inner_texts()
+    assert weights == [f"{float(weight):.3f}" for weight in seen.top_weights[2, 9, 320, : len(weights)]]
+    assert len(weights) >= 5
+    assert Axe().run(page.page).response["violations"] == []
+
+
+def test_hostile_tokens_are_shown_as_text(opened, minilm, tmp_path):
+    text = 'see <script>alert("x")</script> & <img src=x onerror=alert(1)>'
+    seen = look(minilm, "all-MiniLM-L6-v2", text)
+    file = tmp_path / "hostile.html"
+    file.write_text(render(seen, text=text, origin=text), encoding="utf-8")
+    page = opened(file)
+    assert page.page.locator("#words button").all_inner_texts() == list(seen.reading.tokens)
+    assert page.text("blockquote") == text
+    assert page.page.locator("img").count() == 0
