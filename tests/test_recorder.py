@@ -281,7 +281,7 @@ def test_unknown_names_are_answered_with_near_ones(model, x):
 def test_models_without_attention_of_ours():
     with pytest.raises(ValueError, match=r"Linear holds no headwise.MultiHeadAttention"):
         observe(nn.Linear(2, 3), Entropy())
-    theirs = nn.TransformerEncoder(nn.TransformerEncoderLayer(12, 3), 2)
+    theirs = nn.TransformerEncoder(nn.TransformerEncoderLayer(12, 3, batch_first=True), 2)
     with pytest.raises(ValueError, match=r"2 x torch.nn.MultiheadAttention.*replace_torch_attention"):
         observe(theirs, Entropy())
 

@@ -171,6 +171,11 @@ class Recording(Mapping[str, Observations]):
     def __len__(self) -> int:
         return sum(bool(layer.calls) for layer in self._layers)
 
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
     def __repr__(self) -> str:
         ran = "".join(f"\n  {name!r}: {self[name]!r}" for name in self)
         return f"Recording of {len(self)} of {len(self._layers)} layers{ran}"

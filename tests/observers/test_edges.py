@@ -171,6 +171,8 @@ def test_observations_move_copy_and_pickle():
     for other in (copy.copy(plain), copy.deepcopy(plain), pickle.loads(pickle.dumps(plain)), plain.cpu()):
         assert isinstance(other, Observations)
         assert torch.equal(other.entropy, seen.entropy)
+        assert other != plain
+        assert len({other, plain}) == 2
 
 
 # An observer of one's own
