@@ -113,6 +113,7 @@ def block_scores(problem: Problem, rows: Index, cols: Index, *, finite: bool = F
     if problem.softcap is not None:
         scores = problem.softcap * torch.tanh(scores / problem.softcap)
     if problem.bias is not None:
-        scores = scores + fold(problem.bias.block(problem.frame, rows, cols)).to(dtype)
+        bias = fold(problem.bias.block(problem.frame, rows, cols)).to(dtype)
+        scores = torch.where(bias == float("-inf"), bias, scores + bias)  # NaN - inf would be NaN
     allow = allowed(problem, rows, cols)
     return scores if allow is None else torch.where(allow, scores, float("-inf"))

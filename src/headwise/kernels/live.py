@@ -45,7 +45,7 @@ def grouped_matmul(left: Tensor, right: Tensor) -> Tensor:
 
 
 def grouped_and(q_ok: Tensor, k_ok: Tensor) -> Tensor:
-    groups = q_ok.shape[-3] // k_ok.shape[-3]
+    groups = q_ok.shape[-3] // max(1, k_ok.shape[-3])
     return q_ok & k_ok.repeat_interleave(groups, dim=-3).mT
 
 

@@ -52,7 +52,7 @@ class Problem:
     @property
     def groups(self) -> int:
         """Query heads that share one key/value head."""
-        return self.q.shape[-3] // self.k.shape[-3]
+        return self.q.shape[-3] // self.k.shape[-3] if self.k.shape[-3] else 1
 
     @property
     def d_v(self) -> int:
