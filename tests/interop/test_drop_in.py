@@ -286,6 +286,19 @@ def test_is_causal_hides_the_future(extra: dict[str, Any], need_weights: bool, t
     torch.testing.assert_close(before, asked, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("k_len", [3, 11])
+def test_is_causal_counts_from_the_first_query_as_torchs(k_len: int) -> None:
+    """Query i sees keys 0 .. i, however many keys there are (torch's is_causal; not headwise's default)."""
+    theirs, ours = pair(batch_first=True)
+    q, k = torch.randn(BATCH, Q_LEN, WIDTH).double(), torch.randn(BATCH, k_len, WIDTH).double()
+    hidden = torch.ones(Q_LEN, k_len, dtype=torch.bool).triu(1)
+    how = {"attn_mask": hidden, "is_causal": True, "need_weights": False}
+    torch.testing.assert_close(ours(q, k, k, **how)[0], plain_torch(theirs, q, k, k, **how)[0])
+    nothing_hidden = torch.zeros_like(hidden)
+    same = ours(q, k, k, attn_mask=nothing_hidden, is_causal=True)[0]
+    torch.testing.assert_close(same, ours(q, k, k, attn_mask=hidden)[0])
+
+
 @pytest.mark.parametrize("training", [False, True])
 def test_is_causal_without_a_mask_is_refused_in_every_mode(training: bool) -> None:
     _, ours = pair(batch_first=True)

@@ -72,6 +72,8 @@ def test_weights_are_copies_and_keep_what_learns() -> None:
         assert layer.out_proj.weight.requires_grad
         assert layer.k_proj.bias.requires_grad
         assert not layer.q_proj.weight.requires_grad
+        learned = from_torch(filled())
+        assert all(parameter.requires_grad for parameter in learned.parameters())
         layer.q_proj.weight += 1
         layer.out_proj.weight += 1
     assert torch.equal(module.in_proj_weight, filled().in_proj_weight)

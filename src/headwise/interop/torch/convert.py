@@ -49,17 +49,13 @@ def from_torch(module: nn.MultiheadAttention) -> MultiHeadAttention:
         dropout=module.dropout,
         device="meta",  # no random numbers drawn for weights that are overwritten
     )
-    packed, bias = packed_weight(module), packed_bias(module)
+    bias = packed_bias(module)
     _copy(layer.out_proj, module.out_proj.weight, module.out_proj.bias)
     biases = (None, None, None) if bias is None else bias.chunk(3)
     for linear, weight, part in zip(
         (layer.q_proj, layer.k_proj, layer.v_proj), projections(module), biases, strict=True
     ):
         _copy(linear, weight, part)
-        # parts of a packed matrix learn where it does (under no_grad a part alone wouldn't tell)
-        linear.weight.requires_grad_((weight if packed is None else packed).requires_grad)
-        if bias is not None:
-            linear.bias.requires_grad_(bias.requires_grad)
     return layer.train(module.training)
 
 
