@@ -50,7 +50,7 @@ def _parse(text: str) -> Any:
 def _build(node: Any, tensors: list[Tensor]) -> Any:
     if not isinstance(node, dict):
         return node
-    if "tensor" in node:
+    if "class" not in node:
         return tensors[node["tensor"]]
     kind = _classes()[node["class"]]
     return kind(**{name: _build(value, tensors) for name, value in node.items() if name != "class"})
