@@ -88,6 +88,8 @@ def open_model(name: str) -> tuple[BertEncoder, str]:
     try:
         folder = find_bert(name)
         model = load_bert(name).eval()
+    except ModuleNotFoundError:
+        raise  # an extra is missing: `main.run` says which
     except (ImportError, OSError, ValueError) as error:
         raise UserError(f"--model {name}: {error}") from None
     if model.tokens is None:

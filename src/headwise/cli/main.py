@@ -14,9 +14,13 @@ def run() -> None:
             stream.reconfigure(errors="replace")  # a token that the terminal can't show must not end the run
     try:
         from headwise.cli.app import app
-    except ModuleNotFoundError as error:
+
+        app()
+    except ModuleNotFoundError as error:  # the parts of the command are imported when they are needed
         if error.name is None or error.name.partition(".")[0] not in NEEDS:
             raise
-        print(f"headwise: this command needs {error.name}: pip install 'headwise[see]'", file=sys.stderr)
+        print(
+            f"headwise: this needs {error.name}, which is missing: pip install 'headwise[see]'",
+            file=sys.stderr,
+        )
         sys.exit(2)
-    app()

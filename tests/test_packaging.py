@@ -1,0 +1,123 @@
+"""What a fresh machine is promised: pins, extras, the licence, and what the wheel carries."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PINS = {
+    canonicalize_name(name): version
+    for name, version in re.findall(
+        r"^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE
+    )
+}
+EXTRAS = PROJECT["optional-dependencies"]
+
+
+REQUIRED = [Requirement(text) for text in PROJECT["dependencies"]] + [
+    Requirement(text) for extra in EXTRAS.values() for text in extra if not text.startswith("headwise[")
+]
+
+
+@pytest.mark.parametrize("requirement", REQUIRED, ids=str)
+def test_everything_that_is_required_is_pinned_to_a_version_that_satisfies_it(requirement):
+    assert requirement.specifier.contains(PINS[canonicalize_name(requirement.name)])
+
+
+def test_the_core_needs_torch_alone():
+    assert [Requirement(text).name for text in PROJECT["dependencies"]] == ["torch"]
+    assert Requirement(PROJECT["dependencies"][0]).specifier.contains("2.9")
+    assert PINS["torch"] == "2.13.0"
+
+
+def test_every_line_of_the_constraints_is_a_pin_or_a_comment():
+    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
+        assert line.startswith("#") or re.fullmatch(r"[\w.-]+==[\w.]+", line), line
+
+
+def test_the_licence_is_the_whole_apache_licence():
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert PROJECT["license"] == "Apache-2.0"
+    for part in ("Version 2.0, January 2004", "END OF TERMS AND CONDITIONS", "APPENDIX"):
+        assert part in text
+
+
+def test_continuous_integration_runs_make_test():
+    script = ROOT / ".ci" / "run"
+    lines = script.read_text(encoding="utf-8").splitlines()
+    assert os.access(script, os.X_OK)
+    assert "set -euo pipefail" in lines
+    assert lines[-1] == "make test"
+
+
+def test_the_makefile_explains_its_targets():
+    listed = subprocess.run(
+        ["make", "-s", "-C", str(ROOT)], capture_output=True, text=True, check=True
+    ).stdout
+    for target in ("env", "demo", "test", "test-slow", "bench", "docs", "clean"):
+        assert re.search(rf"^make {target} +\w", listed, re.MULTILINE)
+
+
+BLOCKED = """
+import importlib.abc, pkgutil, sys
+
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition('.')[0] in {extras!r}:
+            raise ModuleNotFoundError(f'No module named {{name!r}}', name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
+
+
+def run_without(extras, code):
+    source = BLOCKED.format(extras=tuple(extras)) + code
+    return subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def test_the_core_imports_where_no_extra_is_installed():
+    extras = ["jinja2", "rich", "safetensors", "tokenizers", "transformers", "typer", "numpy"]
+    code = """
+import headwise
+for module in pkgutil.walk_packages(headwise.__path__, 'headwise.'):
+    if not module.name.startswith(('headwise.cli', 'headwise.interop.huggingface', 'headwise.__main__')):
+        importlib.import_module(module.name)
+print('fine')
+"""
+    result = run_without(extras, "import importlib\n" + code)
+    assert result.stdout == "fine\n", result.stderr
+
+
+@pytest.mark.parametrize("missing", ["jinja2", "rich", "safetensors", "tokenizers", "typer"])
+def test_the_command_names_the_missing_extra_in_one_line(missing):
+    code = "sys.argv = ['headwise', 'see', 'hello', '--json']\nfrom headwise.cli.main import run\nrun()"
+    result = run_without([missing], code)
+    assert (result.returncode, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert "pip install" in line
+    assert "headwise[see]" in line
+
+
+def test_the_wheel_carries_code_types_templates_and_the_sample(tmp_path):
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=120)
+    (wheel,) = tmp_path.glob("headwise-*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    source = ROOT / "src"
+    for path in (source / "headwise").rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            assert str(path.relative_to(source)) in names
+    assert {"headwise/py.typed", "headwise/cli/templates/report.html.j2"} <= names
+    assert {"headwise/cli/samples/lighthouse.txt"} <= names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
