@@ -18,7 +18,7 @@ from headwise.kernels.blocks import Strip, allowed, fold, strips, within
 from headwise.kernels.live import all_finite
 from headwise.kernels.pair import Grads, PairKernel
 from headwise.kernels.problem import Problem
-from headwise.kernels.tiled import Tiled
+from headwise.kernels.tiled import Tiled, rounded_off
 from headwise.masks import Allow, Causal
 from headwise.masks.frame import Frame, Index
 
@@ -77,7 +77,9 @@ class TorchFused(PairKernel):
     ) -> Grads:
         empty = problem.q.numel() == 0 or problem.k.numel() == 0
         # The fused backward pass knows no gradient of lse or of a bias.
-        if empty or d_lse is not None or problem.bias is not None or not all_finite(out, d_out):
+        if empty or d_lse is not None or problem.bias is not None or rounded_off(lse):
+            return Tiled().backward(problem, out, lse, d_out, d_lse)
+        if not all_finite(out, d_out):
             return Tiled().backward(problem, out, lse, d_out, d_lse)
         grads = _backward(problem, out, lse, d_out)
         if not all_finite(grads.q, grads.k, grads.v):

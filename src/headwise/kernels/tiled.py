@@ -198,8 +198,8 @@ class Tiled(PairKernel):
         frame = problem.frame
         out = problem.v.new_zeros(*frame.batch, frame.heads, frame.q_len, problem.d_v)
         lse = problem.q.new_full(out.shape[:-1], float("-inf"), dtype=problem.score_dtype)
-        if problem.sinks is not None:
-            lse += problem.sinks.to(lse.dtype).view(-1, 1)
+        if problem.sinks is not None:  # a row without keys attends to its sink alone
+            lse.copy_(problem.sinks.to(lse.dtype).view(-1, 1).expand_as(lse))
         if out.numel() == 0:
             return out, lse
         finite = all_finite(problem.v) and (problem.bias is None or all_finite(problem.q, problem.k))
@@ -227,9 +227,10 @@ class Tiled(PairKernel):
         if not finite:  # then out doesn't say it, and each slab adds its own
             delta = torch.zeros_like(delta) if d_lse is None else -d_lse.to(dtype)
         if out.numel() or problem.q.numel():
+            coarse = rounded_off(lse)
             for slab in _slabs(problem, finite):
                 if not isinstance(slab, tuple):
-                    _backward(problem, slab, lse, delta, d_out, grads)
+                    _backward(problem, slab, lse, delta, d_out, grads, coarse)
         if problem.sinks is None:
             return grads
         # d lse / d sink = exp(sink - lse), and so for the weights: the sink is a key whose value is 0.
@@ -260,12 +261,30 @@ def _forward(problem: Problem, slab: _Slab) -> tuple[Tensor, Tensor]:
     return out, lse
 
 
-def _backward(problem: Problem, slab: _Slab, lse: Tensor, delta: Tensor, d_out: Tensor, grads: Grads) -> None:
+def rounded_off(lse: Tensor) -> bool:
+    """Whether scores are so large that exp(score - lse) shows the rounding of lse by 0.001 or more: then
+    weights are made by a softmax again. (Rows of nothing but finfo.min are of this kind.)"""
+    limit = 1e-3 / torch.finfo(lse.dtype).eps
+    return bool((lse.abs() > limit).logical_and_(lse.isfinite()).any())
+
+
+def _softmax(problem: Problem, slab: _Slab) -> Tensor:
+    scores = slab.scores
+    if problem.sinks is not None:
+        sink = problem.sinks[slab.heads].to(scores.dtype).view(-1, 1, 1)
+        scores = torch.cat([scores, sink.expand(*scores.shape[:-1], 1)], -1)
+    weights = torch.softmax(scores, -1)[..., : slab.strip.width]
+    return weights.masked_fill(slab.scores == float("-inf"), 0)
+
+
+def _backward(
+    problem: Problem, slab: _Slab, lse: Tensor, delta: Tensor, d_out: Tensor, grads: Grads, coarse: bool
+) -> None:
     """With D = d_out V^T:  dS = P * (D - delta), dV = P^T d_out, dQ = scale dS K, dK = scale dS^T Q."""
     place = (slab.entries, slab.heads, slab.strip.rows)
     row_lse = lse[place].unsqueeze(-1)
     row_lse = row_lse.masked_fill(row_lse == float("-inf"), 0)  # exp(-inf - 0) = 0: nothing attended to
-    weights = slab.scores.sub_(row_lse).exp_()
+    weights = _softmax(problem, slab) if coarse else slab.scores.sub_(row_lse).exp_()
     values = slab.v
     if slab.live is not None:
         # A row that attends to a score of NaN is NaN, a constant: it sends nothing back.
