@@ -59,14 +59,16 @@ def untranslatable(problem: Problem) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def flex_solve(problem: Problem, flex: Callable[..., tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+def flex_solve(problem: Problem, flex: Callable[..., Any]) -> tuple[Tensor, Tensor]:
     """(out, lse) by `flex`, which has the signature of flex_attention."""
     cap = problem.softcap
 
     def capped(score: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         return score if cap is None else cap * torch.tanh(score / cap)
 
-    out, lse = flex(
+    from torch.nn.attention.flex_attention import AuxRequest
+
+    out, aux = flex(
         problem.q,
         problem.k,
         problem.v,
@@ -74,8 +76,9 @@ def flex_solve(problem: Problem, flex: Callable[..., tuple[Tensor, Tensor]]) -> 
         block_mask=None if problem.mask is None else block_mask(problem.mask, problem.frame),
         scale=problem.scale,
         enable_gqa=problem.groups > 1,
-        return_lse=True,
+        return_aux=AuxRequest(lse=True),
     )
+    lse = aux.lse
     if problem.sinks is not None:
         total = torch.logaddexp(lse, problem.sinks.to(lse.dtype).view(-1, 1))
         share = torch.where(lse == float("-inf"), 0, (lse - total).exp())
@@ -160,7 +163,7 @@ def _by_entry(tensor: Tensor, trailing: int) -> Callable[..., Tensor]:
 
 
 @cache
-def _compiled_flex() -> Callable[..., tuple[Tensor, Tensor]]:
+def _compiled_flex() -> Callable[..., Any]:
     from torch.nn.attention.flex_attention import flex_attention
 
     return torch.compile(flex_attention)
