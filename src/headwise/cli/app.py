@@ -21,16 +21,10 @@ app = typer.Typer(
 
 
 @app.command()
-def version() -> None:
-    """Print the version."""
-    typer.echo(f"headwise {__version__}")
-
-
-@app.command()
 def see(
     text: Annotated[
         str | None,
-        typer.Argument(metavar="[TEXT|FILE|-]", help="A text, a text file, or - for standard input."),
+        typer.Argument(metavar="TEXT|FILE|-", help="A text, a text file, or - for standard input."),
     ] = None,
     model: Annotated[
         str, typer.Option(help="minilm, or a folder with a BERT in safetensors format.")
@@ -100,3 +94,58 @@ def trace(
             causal=causal,
         )
         typer.echo(json.dumps(found.to_dict(), indent=2) if as_json else str(found))
+
+
+@app.command()
+def explain(
+    batch: Annotated[int, typer.Option(help="Texts at once.")] = 1,
+    length: Annotated[int, typer.Option(help="Queries (and keys) of each text.")] = 512,
+    memory_length: Annotated[
+        int | None, typer.Option(help="Keys, where they are others than queries.")
+    ] = None,
+    heads: Annotated[int, typer.Option(help="Number of heads.")] = 8,
+    kv_heads: Annotated[
+        int | None, typer.Option(help="Number of key/value heads. [default: that of heads]")
+    ] = None,
+    d_k: Annotated[int, typer.Option(help="Width of queries and keys.")] = 64,
+    d_v: Annotated[int | None, typer.Option(help="Width of values. [default: that of d-k]")] = None,
+    dtype: Annotated[str, typer.Option(help="float32, float64, float16 or bfloat16.")] = "float32",
+    device: Annotated[str, typer.Option(help="cpu, cuda, ...")] = "cpu",
+    causal: Annotated[bool, typer.Option("--causal", help="No token attends to a later one.")] = False,
+    window: Annotated[
+        int | None, typer.Option(help="Only this many tokens before each one, and itself.")
+    ] = None,
+    softcap: Annotated[
+        float | None, typer.Option(help="Scores are kept between this and its negative.")
+    ] = None,
+    dropout: Annotated[float, typer.Option(help="Share of the weights that is set to 0.")] = 0.0,
+    grad: Annotated[bool, typer.Option("--grad/--no-grad", help="Will gradients be asked for?")] = False,
+) -> None:
+    """Say which kernel runs for given sizes, and why each other one does not. Nothing is computed."""
+    with one_line_errors():
+        from headwise.cli.kernels import explain_sizes
+
+        typer.echo(
+            explain_sizes(
+                batch=batch,
+                length=length,
+                memory_length=memory_length,
+                heads=heads,
+                kv_heads=kv_heads,
+                d_k=d_k,
+                d_v=d_v,
+                dtype=dtype,
+                device=device,
+                causal=causal,
+                window=window,
+                softcap=softcap,
+                dropout=dropout,
+                grad=grad,
+            )
+        )
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(f"headwise {__version__}")
