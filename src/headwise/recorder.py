@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self, overload
+from typing import Any, Literal, NamedTuple, Protocol, Self, overload, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 from headwise.kernels.measure import measure
 from headwise.kernels.problem import Problem
-from headwise.multihead import MultiHeadAttention
 from headwise.observers.base import Observer, require_observers
 from headwise.observers.observations import Observations
 
@@ -32,11 +31,18 @@ class Call(NamedTuple):
     observations: Observations
 
 
+@runtime_checkable
+class _Attention(Protocol):
+    """A module that calls its hooks after each computation: ours, and the drop-in for torch's."""
+
+    attention_hooks: list[Callable[[Problem, Tensor], object]]
+
+
 @dataclass(eq=False)
 class _Layer:
     """One attention module: all names it goes by, and the calls that are kept, with their order."""
 
-    module: MultiHeadAttention
+    module: _Attention
     names: list[str]
     forward: int = -1  # the forward pass of the model that `calls` belong to
     calls: list[tuple[int, Observations]] = field(default_factory=list)
@@ -239,7 +245,7 @@ def find(model: nn.Module) -> list[_Layer]:
     """Every attention module of a model, once, with all of its names."""
     layers: dict[int, _Layer] = {}
     for name, module in model.named_modules(remove_duplicate=False):
-        if isinstance(module, MultiHeadAttention):
+        if isinstance(module, _Attention):
             layers.setdefault(id(module), _Layer(module, [])).names.append(name)
     if not layers:
         raise ValueError(_none_found(model))

@@ -52,6 +52,11 @@ def strips(problem: Problem, height: int) -> Iterator[Strip]:
         for start in starts:
             yield Strip(slice(start, min(start + height, q_len)), cols, None)
         return
+    if torch.compiler.is_compiling():  # a graph can't look at tiles: every key, with the mask over all
+        for start in starts:
+            cols = slice(0, k_len)
+            yield Strip(slice(start, min(start + height, q_len)), cols, cols)
+        return
     tiles = problem.mask.tiles(problem.frame, height, KEY_TILE)
     tiles = tiles.reshape(-1, *tiles.shape[-2:])
     codes = torch.where(
