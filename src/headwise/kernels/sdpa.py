@@ -26,7 +26,6 @@ _HEIGHT = 256  # rows of a strip: taller ones compute more of what is masked, lo
 _ADDED = 1 << 22  # numbers of mask and bias at a time: 16 MiB of float32
 _SMALL = 1 << 14  # scores per head below which a mask is applied without looking at its tiles
 _TOGETHER = 1 << 20  # scores per head up to which batch entries with masks of their own share a strip
-_NARROW = 64  # keys below which the operation may take a row of nothing but NaN for a masked one
 
 
 class TorchFused(PairKernel):
@@ -65,7 +64,9 @@ class TorchFused(PairKernel):
             return Tiled().forward(problem)
         folded = _folded(problem)
         out, lse = _forward(problem if folded is None else folded)
-        if not all_finite(out):
+        # A row of nothing but NaN or -inf is 0 for the operation, and so is its log-sum-exp, by which we
+        # know it (another row's log-sum-exp is hardly ever exactly 0; then the inputs decide).
+        if not all_finite(out) or (bool((lse == 0).any()) and not all_finite(problem.q, problem.k)):
             return Tiled().forward(problem)
         if folded is not None:
             out = out.reshape(*problem.q.shape[:-1], problem.d_v)
@@ -295,12 +296,9 @@ def _forward(problem: Problem) -> tuple[Tensor, Tensor]:
     q, k, v = (_dense_last(x) for x in (problem.q, problem.k, problem.v))
     out = lse = None
     for call in _plan(problem):
-        part_q, part_k = _queries(problem, q, call), _keys(problem, k, call)
-        if part_k.shape[-2] < _NARROW and not all_finite(part_q, part_k):
-            return Tiled().forward(problem)
         part, part_lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-            part_q,
-            part_k,
+            _queries(problem, q, call),
+            _keys(problem, k, call),
             _keys(problem, v, call),
             0.0,
             call.causal,
