@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -27,7 +28,11 @@ def pack(part: Any, tensors: list[Tensor]) -> str:
     if isinstance(part, bool):
         return "true" if part else "false"
     if isinstance(part, str):
-        return '"' + part + '"'
+        return '"' + part.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(part, float) and not math.isfinite(part):
+        return "NaN" if math.isnan(part) else "Infinity" if part > 0 else "-Infinity"
+    if isinstance(part, tuple | list):
+        return "[" + ", ".join([pack(each, tensors) for each in part]) + "]"
     if isinstance(part, Mask | Bias):
         text = '{"class": "' + type(part).__name__ + '"'
         for field in dataclasses.fields(part):
@@ -44,10 +49,12 @@ def unpack(text: str, tensors: list[Tensor]) -> Any:
 
 @lru_cache(maxsize=256)
 def _parse(text: str) -> Any:
-    return json.loads(text)
+    return json.loads(text, strict=False)  # as they are: newlines in strings
 
 
 def _build(node: Any, tensors: list[Tensor]) -> Any:
+    if isinstance(node, list):
+        return tuple(_build(each, tensors) for each in node)
     if not isinstance(node, dict):
         return node
     if "class" not in node:
