@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
@@ -36,14 +38,30 @@ def main() -> None:
         file.write_text(page, encoding="utf-8")
         root = getattr(os, "geteuid", lambda: 1)() == 0  # Chromium's sandbox refuses to run as root
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"] if root else [])
-        view = browser.new_page(viewport={"width": 1320, "height": 1010}, color_scheme="light")
+        view = browser.new_page(viewport={"width": 1240, "height": 840}, color_scheme="light")
         view.goto(file.as_uri())
         view.wait_for_selector("html[data-ready=yes]")
         view.evaluate("([query, key]) => { pointAt(query, key, false); showToken(query); }", list(PAIR))
         PICTURE.parent.mkdir(exist_ok=True)
-        view.screenshot(path=PICTURE)
+        PICTURE.write_bytes(squeeze(view.screenshot()))
         browser.close()
     print(f"{PICTURE}: {PICTURE.stat().st_size // 1000} kB")
+
+
+def squeeze(png: bytes) -> bytes:
+    """The same pixels, compressed as far as it goes: a PNG is a signature, then chunks of length, name,
+    data and checksum; the pixels are one zlib stream cut over the IDAT chunks."""
+    chunks, at = [], 8
+    while at < len(png):
+        (size,) = struct.unpack(">I", png[at : at + 4])
+        chunks.append((png[at + 4 : at + 8], png[at + 8 : at + 8 + size]))
+        at += 12 + size
+    pixels = zlib.compress(zlib.decompress(b"".join(data for name, data in chunks if name == b"IDAT")), 9)
+    kept = [chunk for chunk in chunks if chunk[0] == b"IHDR"] + [(b"IDAT", pixels), (b"IEND", b"")]
+    return png[:8] + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in kept
+    )
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import torch
 from headwise.cli import look as looking
 from headwise.cli.errors import UserError
 from headwise.cli.look import is_punctuation, look, open_model
+from headwise.cli.windows import read
 from headwise.models.bert_weights import find_bert
 
 
@@ -104,43 +105,32 @@ def test_a_long_text_without_a_stride_is_read_up_to_the_limit(long_seen):
     torch.testing.assert_close(found.map.sum(-1), torch.ones(6, 12, 64), atol=1e-4, rtol=0)
 
 
-def test_with_a_stride_each_row_is_the_one_of_its_window(minilm, peer, long_text):
-    found = look(minilm, "all-MiniLM-L6-v2", long_text, stride=300)
-    reading = found.reading
+@pytest.fixture(scope="module")
+def windowed(minilm, sample):
+    """The sample text read in windows of 42 tokens, as a longer one is in windows of 512."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            looking, "read", lambda ids, tokens, limit, stride: read(ids, tokens, limit=42, stride=stride)
+        )
+        return look(minilm, "all-MiniLM-L6-v2", sample, stride=13)
+
+
+def test_with_a_stride_each_row_is_the_one_of_its_window(windowed, peer):
+    reading = windowed.reading
     assert not reading.cut
-    assert len(reading.windows) > 1
+    assert len(reading.windows) == 6
+    expected = torch.zeros(6, 12, len(reading.ids), len(reading.ids), dtype=torch.float64)
     for window in reading.windows:
         dense = matrices(peer, [reading.ids[place] for place in window.places])
-        for row in window.rows[:: max(1, len(window.rows) // 7)]:
-            best = dense[:, :, row].max(-1).values
-            query = window.places[row]
-            torch.testing.assert_close(found.top_weights[:, :, query, 0].double(), best, atol=5e-6, rtol=1e-3)
-            places = torch.tensor(window.places)
-            key = found.top_keys[:, :, query, 0]
-            weight = torch.stack(
-                [
-                    torch.stack(
-                        [
-                            dense[layer, head, row, (places == key[layer, head]).nonzero()[0, 0]]
-                            for head in range(12)
-                        ]
-                    )
-                    for layer in range(6)
-                ]
-            )
-            torch.testing.assert_close(weight, best, atol=5e-6, rtol=1e-3)
-
-
-def test_windows_joined_in_full_have_rows_that_sum_to_1(minilm, sample, monkeypatch):
-    monkeypatch.setattr(looking, "read", lambda ids, tokens, limit, stride: read_small(ids, tokens, stride))
-    from headwise.cli.windows import read
-
-    def read_small(ids, tokens, stride):
-        return read(ids, tokens, limit=42, stride=stride)
-
-    found = look(minilm, "all-MiniLM-L6-v2", sample, stride=13)
-    assert len(found.reading.windows) > 3
-    torch.testing.assert_close(found.weights.sum(-1), torch.ones(found.weights.shape[:-1]), atol=1e-5, rtol=0)
+        rows, places = torch.tensor(window.rows), torch.tensor(window.places)
+        expected[:, :, places[rows][:, None], places] = dense[:, :, rows]
+    torch.testing.assert_close(windowed.weights.double(), expected, atol=5e-6, rtol=1e-3)
+    torch.testing.assert_close(
+        windowed.weights.sum(-1), torch.ones(6, 12, len(reading.ids)), atol=1e-5, rtol=0
+    )
+    top = expected.topk(windowed.top_keys.shape[-1]).values
+    torch.testing.assert_close(windowed.top_weights.double(), top, atol=5e-6, rtol=1e-3)
+    torch.testing.assert_close(expected.gather(-1, windowed.top_keys), top, atol=5e-6, rtol=1e-3)
 
 
 def test_a_text_of_one_word(minilm):

@@ -64,7 +64,9 @@ function paintMap() {
   }
   queries.textAlign = "right";
   const within = (at) => Math.max(LABEL / 2 + 1, Math.min(size - LABEL / 2 - 1, (at + 0.5) * cell));
-  for (let at = 0; at < side; at += every) {
+  for (let at = 0, last = -size; at < side; at += every) {
+    if (within(at) - last < LABEL) continue; // the last label may be moved inward
+    last = within(at);
     const text = shorten(labelOf(at), keys, above - 10);
     queries.fillText(text, across - 6, within(at));
     keys.save();

@@ -52,7 +52,7 @@ async function begin() {
     document.querySelector("main").before(note);
     return;
   }
-  $("detail").hidden = false;
+  for (const id of ["detail", "reading", "more"]) $(id).hidden = false;
   setUpGrid(choose);
   setUpWords(chooseToken);
   setUpMap(showToken);

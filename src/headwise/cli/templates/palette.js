@@ -4,6 +4,7 @@ const RAMPS = {
   light: [[255, 255, 255], [214, 228, 242], [127, 168, 211], [44, 99, 163], [10, 28, 58]],
   dark: [[23, 26, 32], [33, 54, 82], [58, 112, 170], [143, 193, 238], [247, 251, 255]],
 };
+const SHADES = 48; // more can't be told apart, and screenshots stay small
 let printing = false;
 
 function theme() {
@@ -21,7 +22,8 @@ function colours() {
     const ramp = RAMPS[name];
     const table = new Uint8ClampedArray(1001 * 3);
     for (let weight = 0; weight <= 1000; weight++) {
-      const place = Math.sqrt(weight / 1000) * (ramp.length - 1);
+      const shade = Math.round(Math.sqrt(weight / 1000) * SHADES) / SHADES;
+      const place = shade * (ramp.length - 1);
       const low = Math.min(Math.floor(place), ramp.length - 2);
       for (let part = 0; part < 3; part++) {
         table[weight * 3 + part] = ramp[low][part] + (ramp[low + 1][part] - ramp[low][part]) * (place - low);
