@@ -87,6 +87,9 @@ def test_allow_refuses_numbers(tensor: torch.Tensor, words: list[str]) -> None:
         (lambda: Documents(torch.tensor(3)), ["a number per position", "[length]"]),
         (lambda: Documents.from_lengths(torch.tensor([[3]])), ["[documents]"]),
         (lambda: Documents.from_cu_seqlens(torch.tensor(3)), ["[documents + 1]"]),
+        (lambda: Documents.from_lengths(torch.tensor([2, -3])), ["0 or more", "[2, -3]"]),
+        (lambda: Documents.from_cu_seqlens(torch.tensor([3, 5])), ["from 0", "[3, 5]"]),  # lengths
+        (lambda: Documents.from_cu_seqlens(torch.tensor([0, 5, 3])), ["goes up", "[0, 5, 3]"]),
     ],
 )
 def test_wrong_values(make: Callable[[], Any], words: list[str]) -> None:

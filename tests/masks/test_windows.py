@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 
 import pytest
 import torch
 
-from headwise.masks import Frame, Window
+from headwise.masks import Causal, Frame, Tile, Window
 
 LENGTH = 11
 FRAME = Frame.of((), 1, LENGTH, LENGTH)
@@ -101,3 +102,18 @@ def test_counts_are_whole_numbers(value: object) -> None:
         Window(value, 0)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="whole numbers"):
         Window.from_mistral(value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("far", [sys.maxsize, 2**63, 2**70, 2**62])
+def test_a_count_of_any_size_reaches_everything(far: int) -> None:
+    """Added to a position, 2**63 - 1 wraps around: tiles then called every key hidden."""
+    frame = Frame.of((), 1, 19, 13)  # the first queries stand at positions below 0
+    causal = Causal().dense(frame)
+    for mask, expected in (
+        (Window(far, far), torch.ones_like(causal)),
+        (Window(None, far), torch.ones_like(causal)),
+        (Window(far, 0), causal),
+    ):
+        assert torch.equal(mask.dense(frame), expected)
+        assert torch.equal(mask.tiles(frame, 1, 1) == Tile.FULL, expected[0])
+        assert torch.equal(mask.tiles(frame, 1, 1) == Tile.EMPTY, ~expected[0])

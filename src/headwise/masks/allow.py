@@ -45,6 +45,8 @@ class Allow(Mask):
     def from_ignored(cls, ignored: Tensor) -> Allow:
         """From the opposite polarity: True means ignore, as in `attn_mask` and `key_padding_mask` of
         torch.nn.MultiheadAttention (the latter needs `[:, None, None, :]`)."""
+        if not isinstance(ignored, Tensor):
+            raise TypeError(f"Allow.from_ignored takes a bool tensor, got {type(ignored).__name__}")
         if ignored.dtype != torch.bool:
             raise TypeError(_not_bool(ignored))
         return cls(~ignored)

@@ -16,7 +16,9 @@ from headwise.masks.fits import (
     counts,
     dtype_name,
     highest_position,
+    readable,
     same_device,
+    some_values,
 )
 from headwise.masks.frame import Frame, Index, block_ends
 
@@ -74,6 +76,11 @@ class Documents(Mask):
         counts("Documents.from_lengths", lengths)
         if not isinstance(lengths, Tensor) or lengths.ndim != 1:
             raise ValueError(f"Documents.from_lengths takes an int tensor [documents], got {lengths!r}")
+        if readable(lengths) and bool((lengths < 0).any()):
+            raise ValueError(
+                f"Documents.from_lengths: a length counts tokens, 0 or more, but there are "
+                f"{some_values(lengths)}"
+            )
         return cls(torch.arange(len(lengths), device=lengths.device).repeat_interleave(lengths.long()))
 
     @classmethod
@@ -85,7 +92,13 @@ class Documents(Mask):
             raise ValueError(
                 f"Documents.from_cu_seqlens takes an int tensor [documents + 1], got {cu_seqlens!r}"
             )
-        return cls.from_lengths(cu_seqlens.long().diff())
+        starts = cu_seqlens.long()
+        if readable(starts) and (int(starts[0]) != 0 or bool((starts.diff() < 0).any())):
+            raise ValueError(
+                "Documents.from_cu_seqlens: where each document starts goes up from 0 to the total length, "
+                f"but there are {some_values(starts)}: for lengths, use Documents.from_lengths"
+            )
+        return cls.from_lengths(starts.diff())
 
     def allow(self, q_pos: Tensor, k_pos: Tensor) -> Tensor:
         if self.query_ids is not None:

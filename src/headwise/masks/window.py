@@ -11,6 +11,8 @@ from torch import Tensor
 from headwise.masks.base import Mask, tile_codes
 from headwise.masks.frame import Frame
 
+_FARTHEST = 2**61  # positions and distances up to here add up within 64 bits
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Window(Mask):
@@ -45,23 +47,24 @@ class Window(Mask):
                 )
 
     def allow(self, q_pos: Tensor, k_pos: Tensor) -> Tensor:
-        distance = k_pos - q_pos
-        if self.before is not None and self.after is not None:
-            return (distance >= -self.before) & (distance <= self.after)
-        if self.before is not None:
-            return distance >= -self.before
-        if self.after is not None:
-            return distance <= self.after
+        distance, before, after = k_pos - q_pos, _reach(self.before), _reach(self.after)
+        if before is not None and after is not None:
+            return (distance >= -before) & (distance <= after)
+        if before is not None:
+            return distance >= -before
+        if after is not None:
+            return distance <= after
         return torch.ones_like(distance, dtype=torch.bool)
 
     def tiles(self, frame: Frame, q_block: int, k_block: int) -> Tensor:
         q_low, q_high = frame.q_ends(q_block)
         k_low, k_high = frame.k_ends(k_block)
+        before, after = _reach(self.before), _reach(self.after)
         some = every = None  # the distances of a tile lie between k_low - q_high and k_high - q_low
-        if self.before is not None:
-            some, every = k_high >= q_low - self.before, k_low >= q_high - self.before
-        if self.after is not None:
-            not_beyond, none_beyond = k_low <= q_high + self.after, k_high <= q_low + self.after
+        if before is not None:
+            some, every = k_high >= q_low - before, k_low >= q_high - before
+        if after is not None:
+            not_beyond, none_beyond = k_low <= q_high + after, k_high <= q_low + after
             some = not_beyond if some is None else some & not_beyond
             every = none_beyond if every is None else every & none_beyond
         if some is None or every is None:
@@ -145,6 +148,11 @@ class Window(Mask):
     def from_torchtune(cls, sliding_window_size: int) -> Window:
         """torchtune's Gemma 2 `sliding_window_size`: causal, counts the keys with the query's own."""
         return _with_itself("from_torchtune", sliding_window_size)
+
+
+def _reach(count: int | None) -> int | None:
+    """The count, or None where it reaches every position: added to one, sys.maxsize would wrap around."""
+    return None if count is None or count >= _FARTHEST else count
 
 
 def _with_itself(where: str, width: int) -> Window:
