@@ -79,10 +79,7 @@ def solve_with(
     kernel: Kernel | Callable[[Problem], tuple[Tensor, Tensor]], given: Problem, seed: int = 7
 ) -> Result:
     """out, lse, and the gradients that random gradients of both send back."""
-    tensors = tuple(t.detach().clone(memory_format=torch.preserve_format) for t in given.differentiable())
-    tensors = tuple(
-        _like(new, old).requires_grad_() for new, old in zip(tensors, given.differentiable(), strict=True)
-    )
+    tensors = tuple(t.detach().requires_grad_() for t in given.differentiable())
     has_sinks = given.sinks is not None
     whole = given.with_differentiable(tensors, has_sinks=has_sinks)
     flat = whole.flatten()
@@ -94,11 +91,6 @@ def solve_with(
     extra = len(tensors) - 3 - has_sinks
     names = ("dq", "dk", "dv", *(["dsinks"] if has_sinks else []), *(f"dbias{i}" for i in range(extra)))
     return Result(out.detach(), lse.detach(), grads, names)
-
-
-def _like(new: Tensor, old: Tensor) -> Tensor:
-    """A leaf of old's values and strides (an expanded tensor stays expanded)."""
-    return old.detach() if any(stride == 0 for stride in old.stride()) else new
 
 
 def assert_same(got: Result, want: Result, *, rtol: float = 1e-9, atol: float = 1e-10) -> None:

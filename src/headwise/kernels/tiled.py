@@ -15,7 +15,7 @@ from torch import Tensor
 
 from headwise.kernels.blocks import Strip, allowed, fold, strips, within
 from headwise.kernels.dropout import keep
-from headwise.kernels.live import all_finite, live_product
+from headwise.kernels.live import all_finite, finite_rows, live_product
 from headwise.kernels.pair import Grads, PairKernel
 from headwise.kernels.problem import Problem
 
@@ -244,8 +244,9 @@ def _forward(problem: Problem, slab: _Slab) -> tuple[Tensor, Tensor]:
     weights = torch.softmax(scores, -1, out=scores)
     # The largest weight is exp(top - lse), and at least 1 / columns: log loses nothing there.
     lse = top - weights.amax(-1).log()
-    if slab.allow is not None or problem.bias is not None:
-        dead = (top == float("-inf")).unsqueeze(-1)
+    # Without a mask or a bias, only infinite inputs make a row of nothing but -inf.
+    dead = (top == float("-inf")).unsqueeze(-1)
+    if slab.allow is not None or problem.bias is not None or bool(dead.any()):
         weights.masked_fill_(dead, 0)
         lse.masked_fill_(dead.squeeze(-1), float("-inf"))
     if slab.keep is not None:
@@ -293,6 +294,8 @@ def _backward(
         values = torch.where(values.isfinite(), values, 0)
     d_part = slab.grouped(d_out[place].to(weights.dtype))  # [n, G r, d_v]
     d_weights = torch.bmm(d_part, values.mT).view(slab.shape)
+    if slab.live is not None:
+        d_weights.masked_fill_(~slab.live, 0)
     dropped = weights
     if slab.keep is not None:
         scale = 1 / (1 - problem.dropout)
@@ -302,15 +305,20 @@ def _backward(
     if slab.live is not None:
         delta[place] += (d_weights * weights).sum(-1)
     d_scores = d_weights.sub_(delta[place].unsqueeze(-1)).mul_(weights)
-    if slab.live is not None:
+    if slab.live is not None:  # delta may be NaN, and 0 x NaN is NaN
         d_scores.masked_fill_(~slab.live, 0)
     if problem.bias is not None:
         _bias_backward(problem, slab, d_scores, grads)
     if slab.tanh is not None:
-        d_scores.mul_(1 - slab.tanh.square_())
-    d_grouped = slab.grouped(d_scores)
-    d_q = slab.product(d_grouped, slab.k).mul_(problem.scale)
-    d_k = slab.product(d_grouped.mT, slab.q, transposed=True)  # q already holds the scale
+        slope = 1 - slab.tanh.square_()
+        d_scores.mul_(slope if slab.live is None else slope.masked_fill_(~slab.live | slope.isnan(), 0))
+    d_grouped, q, k = slab.grouped(d_scores), slab.q, slab.k
+    if slab.live is not None:  # rows of q and k that aren't finite are constants
+        q_ok, k_ok = finite_rows(q), finite_rows(k)
+        d_grouped = torch.where(q_ok & k_ok.mT, d_grouped, 0)
+        q, k = torch.where(q_ok, q, 0), torch.where(k_ok, k, 0)
+    d_q = torch.bmm(d_grouped, k).mul_(problem.scale)
+    d_k = torch.bmm(d_grouped.mT, q)  # q already holds the scale
     grads.q[place] = d_q.view(*slab.shape[:3], -1)
     _add_columns(grads.k, slab, d_k)
     _add_columns(grads.v, slab, d_v)
