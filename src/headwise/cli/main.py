@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 
 NEEDS = ("jinja2", "rich", "safetensors", "tokenizers", "typer")
 
@@ -13,7 +12,6 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a token that the terminal can't show must not end the run
-    warnings.filterwarnings(
         "ignore", message="Failed to initialize NumPy"
     )  # torch misses it, headwise does not
     try:
