@@ -12,8 +12,6 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a token that the terminal can't show must not end the run
-        "ignore", message="Failed to initialize NumPy"
-    )  # torch misses it, headwise does not
     try:
         from headwise.cli.app import app
 
