@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -285,6 +286,63 @@ def test_a_refused_call_leaves_no_trace(kind: str) -> None:
         torch.testing.assert_close(torch.cat((first, second), 1), module(x, mask=mask))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        ({"kernel": "reference", "strict": True}, {}),
+        ({"kernel": "no such kernel"}, {}),
+        ({}, {"mask": torch.ones(1, 1, dtype=torch.bool)}),  # no Mask: refused where masks are joined
+        ({}, {"bias": "none"}),
+    ],
+)
+def test_whoever_refuses_a_call_the_cache_stays(
+    kind: str, options: dict[str, object], arguments: dict[str, object]
+) -> None:
+    module, x, cache = layer(alibi=True), inputs(), make(kind)
+    for name, value in options.items():
+        setattr(module, name, value)
+    with torch.no_grad(), pytest.raises((TypeError, ValueError)):
+        module(x, cache=cache, **arguments)
+    assert int(cache.lengths.sum()) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("n", "error", "message"),
+    [
+        (-1, ValueError, r"0 or more.*cache.lengths - m"),
+        (torch.tensor([2, -1]), ValueError, r"crop\(-1\)"),
+        (torch.tensor([1, 2, 3]), ValueError, r"n.shape=\(3,\)"),
+        (2.5, TypeError, "2.5"),
+        (True, TypeError, "True"),
+        (torch.tensor([1.0, 2.0]), TypeError, "float32"),
+        ([1, 2], TypeError, r"\[1, 2\]"),
+    ],
+)
+def test_crop_takes_counts(kind: str, n: Any, error: type[Exception], message: str) -> None:
+    cache = make(kind)
+    cache.append(
+        torch.zeros(2, 2, 3, D_K, dtype=torch.float64), torch.zeros(2, 2, 3, D_V, dtype=torch.float64)
+    )
+    with pytest.raises(error, match=message):
+        cache.crop(n)
+    assert cache.lengths.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_and_lengths_are_tensors_of_indices(kind: str) -> None:
+    cache = make(kind)
+    k, v = torch.zeros(2, 2, 3, D_K, dtype=torch.float64), torch.zeros(2, 2, 3, D_V, dtype=torch.float64)
+    cache.append(k, v)
+    for call in (cache.select, cache.reorder, lambda rows: cache.append(k, v, lengths=rows)):
+        with pytest.raises(TypeError, match=r"torch.tensor\(\[0, 1\]\)"):
+            call([0, 1])
+    with pytest.raises(ValueError, match="uint8"):  # which torch would take for a mask
+        cache.select(torch.tensor([0, 1], dtype=torch.uint8))
+    assert cache.lengths.tolist() == [3, 3]
+
+
 @pytest.mark.parametrize(
     ("chunk", "message"),
     [
@@ -370,6 +428,35 @@ def test_cross_cache_computes_a_memory_once() -> None:
     assert cache.length == 7
     cache.reset()
     assert not cache.filled
+
+
+def test_a_refused_call_does_not_fill_a_cross_cache() -> None:
+    """Else the next call, with another memory of the same length, would read the first one's keys."""
+    module, x, memory = cross()
+    cache = CrossCache()
+    with pytest.raises(ValueError, match="bias"):
+        module(x, memory, cache=cache, bias=torch.randn(13, 17))
+    assert not cache.filled
+    torch.testing.assert_close(module(x, memory + 1, cache=cache), module(x, memory + 1))
+
+
+@pytest.mark.parametrize("of_each", [False, True])
+def test_a_cross_cache_knows_where_its_keys_stand(of_each: bool) -> None:
+    module, x, memory = cross()
+    module.score_bias = ALiBi.for_heads(2, symmetric=True, dtype=torch.float64)
+    at = 5 * torch.arange(7)
+    at = torch.stack((at, at + 3)) if of_each else at
+    cache = CrossCache()
+    want = module(x, memory, memory_positions=at, mask=Causal())
+    module(x, memory, cache=cache, memory_positions=at)
+    torch.testing.assert_close(module(x, cache=cache, mask=Causal()), want)
+    torch.testing.assert_close(module(x, memory, cache=cache, memory_positions=at, mask=Causal()), want)
+    with pytest.raises(ValueError, match="others than those"):
+        module(x, memory, cache=cache, memory_positions=at + 1)
+    with pytest.raises(ValueError, match="one int64 index for each sequence"):
+        cache.reorder(torch.tensor([1, 1, 0]))
+    cache.reorder(torch.tensor([1, 0]))
+    torch.testing.assert_close(module(x.flip(0), cache=cache, mask=Causal()), want.flip(0))
 
 
 def test_cross_cache_errors() -> None:

@@ -360,6 +360,14 @@ def test_per_head_weights_are_those_of_gpt_neox() -> None:
         ({"d_k": None}, "d_model=29 doesn't divide into num_heads=6.*pass d_k= and d_v="),
         ({"d_v": 0}, "d_k=13 and d_v=0"),
         ({"dropout": 1.0}, "dropout=1.0"),
+        ({"input_dim": 0}, "input_dim=0: must be 1 or more"),
+        ({"output_dim": -1}, "output_dim=-1"),
+        ({"softcap": 0.0}, "softcap=0.0"),
+        ({"scale": float("nan")}, "scale=nan"),
+        (
+            {"score_bias": ALiBi(torch.nn.Parameter(torch.ones(HEADS)))},
+            r"ALiBi over a Parameter.*missing in the layer's parameters\(\).*pass a module",
+        ),
         ({"rotary": Rotary(6)}, r"rotary is for d_k=6 but the layer has d_k=13: use Rotary\(13\)"),
     ],
 )
@@ -417,6 +425,34 @@ def test_other_errors() -> None:
         module(x, cache={})
     with pytest.raises(TypeError, match="causal"):
         module(x, causal=True)
+    with pytest.raises(TypeError, match="x is a list"):
+        module([[1.0]])
+    for wrong, message in (
+        ("alibi", "score_bias is a str"),
+        (torch.zeros(2, 3, 3), r"AddedScores\(tensor\)"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            MultiHeadAttention(12, 2, score_bias=wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"rotary is a bool.*Rotary\(6\)"):
+        MultiHeadAttention(12, 2, rotary=True)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="bias is a str"):
+        MultiHeadAttention(12, 2, score_bias=ALiBi.for_heads(2))(x, bias="none")
+    turning = MultiHeadAttention(12, 2, rotary=Rotary(6))
+    for positions in (torch.arange(4), torch.zeros(3, 3, dtype=torch.int64)):
+        with pytest.raises(ValueError, match=r"positions.shape=.*must be \[3\]"):
+            turning(x, positions=positions)
+    with pytest.raises(TypeError, match="positions is list"):
+        turning(x, positions=[0, 1, 2])
+    with pytest.raises(ValueError, match=r"memory_positions.shape=\[3\]: must be \[5\]"):
+        turning(x, torch.zeros(2, 5, 12), memory_positions=torch.arange(3))
+    biased, before = MultiHeadAttention(12, 2, projection_bias=True), torch.zeros(36, 12)
+    biased.load_fused(before)
+    with pytest.raises(ValueError, match="expected 36 rows"):  # and nothing has been written
+        biased.load_fused(torch.ones(36, 12), torch.zeros(35))
+    assert torch.equal(biased.fused_weight()[0], before)
+    biased.q_proj = torch.nn.Sequential(biased.q_proj)  # type: ignore[assignment]
+    with pytest.raises(ValueError, match="q_proj is a Sequential"):
+        biased.fused_weight()
     with pytest.raises(TypeError, match="heads"):
         MultiHeadAttention(12, 2, heads=3)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match=r"expected 36 rows.*transposed=True"):

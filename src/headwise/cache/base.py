@@ -79,25 +79,26 @@ class Cache:
         raise NotImplementedError
 
     def crop(self, n: int | Tensor) -> None:
-        """Keep the first n steps of each sequence, n being a number or int64 [*batch]."""
+        """Keep the first n steps of each sequence, n being a number or int64 [*batch].
+
+        Raises:
+            TypeError, ValueError: n is no whole number (or tensor of them), below 0, or of another shape.
+        """
         raise NotImplementedError
 
     def select(self, rows: Tensor) -> None:
         """Keep the sequences `rows` of the batch (int64 indices, or bool [batch]) in that order.
 
         Drops finished sequences; with repeated indices it follows the beams of a beam search.
+
+        Raises:
+            TypeError, ValueError: rows are no indices, or the batch has not one dimension.
         """
         raise NotImplementedError
 
     def reorder(self, rows: Tensor) -> None:
         """`select` with as many rows as there are sequences (beam search)."""
-        batch = self.lengths.shape
-        if rows.dtype == torch.bool or rows.shape != batch:
-            raise ValueError(
-                f"rows is {rows.dtype} {tuple(rows.shape)}: reorder needs one int64 index for each sequence "
-                f"of "
-                f"the batch {tuple(batch)}; to change their number use select()."
-            )
+        check_reorder(tuple(self.lengths.shape), rows)
         self.select(rows)
 
 
@@ -132,6 +133,7 @@ def check_chunk(k: Tensor, v: Tensor, lengths: Tensor | None) -> None:
         )
     if lengths is None:
         return
+    _check_tensor("lengths", lengths)
     batch, n = k.shape[:-3], k.shape[-2]
     if lengths.shape != batch or lengths.is_floating_point() or lengths.dtype == torch.bool:
         raise ValueError(
@@ -163,14 +165,54 @@ def check_same(name: str, kept: Tensor, new: Tensor) -> None:
         )
 
 
+def check_reorder(batch: tuple[int, ...], rows: Tensor) -> None:
+    """Raise TypeError or ValueError unless there is one index for each sequence."""
+    _check_tensor("rows", rows)
+    if rows.dtype == torch.bool or tuple(rows.shape) != batch:
+        raise ValueError(
+            f"rows is {rows.dtype} {tuple(rows.shape)}: reorder needs one int64 index for each sequence of "
+            f"the batch {batch}; to change their number use select()."
+        )
+
+
 def check_rows(batch: tuple[int, ...], rows: Tensor) -> None:
     """Raise ValueError unless rows choose sequences of a batch with one dimension."""
+    _check_tensor("rows", rows)
     if len(batch) != 1:
         raise ValueError(
             f"The cache's batch is {batch}: sequences can be chosen where the batch has one dimension; "
             f"flatten it."
         )
-    if rows.ndim != 1 or rows.is_floating_point() or (rows.dtype == torch.bool and rows.shape != batch):
+    # Not uint8: torch takes it for a mask.
+    known = rows.dtype in (torch.int64, torch.int32, torch.bool)
+    if rows.ndim != 1 or not known or (rows.dtype == torch.bool and rows.shape != batch):
         raise ValueError(
             f"rows is {rows.dtype} {tuple(rows.shape)}: expected int64 indices [rows], or bool {batch}."
         )
+
+
+def check_crop(n: int | Tensor, batch: tuple[int, ...]) -> None:
+    """Raise TypeError or ValueError unless n is a count of steps, or one for each sequence."""
+    if isinstance(n, Tensor):
+        if n.is_floating_point() or n.is_complex() or n.dtype == torch.bool:
+            raise TypeError(f"crop(n) got {n.dtype}: n counts steps, a number or int64 [*batch].")
+        if tuple(n.shape) not in ((), batch):
+            raise ValueError(
+                f"crop(n) got n.shape={tuple(n.shape)}: expected one n, or one for each of {batch}."
+            )
+        low = 0 if torch.compiler.is_compiling() or not n.numel() else int(n.min())
+    elif isinstance(n, bool) or not isinstance(n, int):
+        raise TypeError(f"crop(n) got {n!r}: n counts steps, a number or int64 [*batch].")
+    else:
+        low = n
+    if low < 0:
+        raise ValueError(
+            f"crop({low}): n counts the steps that are kept, 0 or more; to drop the last m of them, "
+            f"crop(cache.lengths - m)."
+        )
+
+
+def _check_tensor(name: str, given: object) -> None:
+    if not isinstance(given, Tensor):
+        fix = f": pass torch.tensor({given!r})" if isinstance(given, list | tuple) else ""
+        raise TypeError(f"{name} is a {type(given).__name__}, expected a tensor{fix}.")

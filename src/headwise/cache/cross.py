@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from headwise.cache.base import check_rows
+from headwise.cache.base import check_reorder, check_rows
 
 
 class CrossCache:
@@ -16,6 +16,7 @@ class CrossCache:
     def __init__(self) -> None:
         self._k: Tensor | None = None
         self._v: Tensor | None = None
+        self._positions: Tensor | None = None
 
     @property
     def filled(self) -> bool:
@@ -26,9 +27,14 @@ class CrossCache:
         """Number of keys; 0 while empty."""
         return 0 if self._k is None else self._k.shape[-2]
 
-    def store(self, k: Tensor, v: Tensor) -> None:
-        """Keep k [*batch, kv_heads, k_len, d_k] and v [*batch, kv_heads, k_len, d_v]."""
-        self._k, self._v = k, v
+    @property
+    def positions(self) -> Tensor | None:
+        """Where the keys stand, int64 [k_len] or [*batch, k_len]; None: 0, 1, ..."""
+        return self._positions
+
+    def store(self, k: Tensor, v: Tensor, positions: Tensor | None = None) -> None:
+        """Keep k [*batch, kv_heads, k_len, d_k], v [*batch, kv_heads, k_len, d_v] and their positions."""
+        self._k, self._v, self._positions = k, v, positions
 
     def view(self) -> tuple[Tensor, Tensor]:
         if self._k is None or self._v is None:
@@ -37,14 +43,18 @@ class CrossCache:
 
     def reset(self) -> None:
         """Forget the memory."""
-        self._k = self._v = None
+        self._k = self._v = self._positions = None
 
     def select(self, rows: Tensor) -> None:
         """Keep the sequences `rows` of the batch; see `Cache.select`."""
         if self._k is not None and self._v is not None:
             check_rows(tuple(self._k.shape[:-3]), rows)
             self._k, self._v = self._k[rows], self._v[rows]
+            if self._positions is not None and self._positions.ndim > 1:
+                self._positions = self._positions[rows]
 
     def reorder(self, rows: Tensor) -> None:
-        """`select` for beam search."""
+        """`select` with as many rows as there are sequences (beam search); see `Cache.reorder`."""
+        if self._k is not None:
+            check_reorder(tuple(self._k.shape[:-3]), rows)
         self.select(rows)

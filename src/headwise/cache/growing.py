@@ -12,6 +12,7 @@ from headwise.cache.base import (
     CacheView,
     after,
     check_chunk,
+    check_crop,
     check_rows,
     check_same,
     over_features,
@@ -83,13 +84,14 @@ class GrowingCache(Cache):
     def crop(self, n: int | Tensor) -> None:
         if self.k is None or self.v is None:
             return
+        check_crop(n, tuple(self.k.shape[:-3]))
         if isinstance(n, int) and isinstance(self._total, int):
-            self._total = min(max(n, 0), self._total)
+            self._total = min(n, self._total)
             self.k, self.v = self.k[..., : self._total, :], self.v[..., : self._total, :]
             return
         if self._k_positions is None:
             self._become_unequal(self.k)
-        limit = torch.as_tensor(n, device=self.k.device).clamp(min=0).expand(self.lengths.shape)
+        limit = torch.as_tensor(n, device=self.k.device).expand(self.lengths.shape)
         self._total = torch.minimum(self.lengths, limit)
         if self._k_positions is not None:
             kept = self._k_positions < limit.unsqueeze(-1)

@@ -12,6 +12,7 @@ from headwise.cache.base import (
     CacheView,
     after,
     check_chunk,
+    check_crop,
     check_rows,
     check_same,
     over_features,
@@ -37,6 +38,8 @@ class RingCache(Cache):
 
     def __init__(self, before: int) -> None:
         super().__init__()
+        if isinstance(before, bool) or not isinstance(before, int):
+            raise TypeError(f"before={before!r}: a window reaches a whole number of steps back.")
         if before < 0:
             raise ValueError(f"before={before}: a window reaches 0 or more steps back.")
         self.before = before
@@ -103,7 +106,8 @@ class RingCache(Cache):
         if self._k is None or self._v is None or self._k_positions is None:
             return
         total = self.lengths
-        limit = torch.as_tensor(n, device=total.device).clamp(min=0).expand(total.shape)
+        check_crop(n, tuple(total.shape))
+        limit = torch.as_tensor(n, device=total.device).expand(total.shape)
         cut = torch.minimum(total, limit)
         if bool(((cut < total) & (total > self.before)).any()):
             raise ValueError(
@@ -112,7 +116,7 @@ class RingCache(Cache):
                 f"before the {int(limit.min())}-th are gone. Use a GrowingCache or StaticCache to go back."
             )
         if isinstance(n, int) and isinstance(self._total, int):
-            kept = min(self._total, max(n, 0))
+            kept = min(self._total, n)
             self._k, self._v = self._k[..., :kept, :], self._v[..., :kept, :]
             self._k_positions, self._total = self._k_positions[..., :kept], kept
             return

@@ -8,7 +8,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headwise.cache.base import Cache, CacheView, after, check_chunk, check_rows, check_same, real_steps
+from headwise.cache.base import (
+    Cache,
+    CacheView,
+    after,
+    check_chunk,
+    check_crop,
+    check_rows,
+    check_same,
+    real_steps,
+)
 from headwise.masks import ValidKeys
 
 
@@ -114,10 +123,11 @@ class StaticCache(Cache):
         self._equal, self._most = True, 0
 
     def crop(self, n: int | Tensor) -> None:
-        limit = torch.as_tensor(n, device=self._seen.device).clamp(min=0).expand(self._seen.shape)
+        check_crop(n, tuple(self._seen.shape))
+        limit = torch.as_tensor(n, device=self._seen.device).expand(self._seen.shape)
         self._seen.copy_(torch.minimum(self._seen, limit))
         if isinstance(n, int):
-            self._most = min(self._most, max(n, 0))
+            self._most = min(self._most, n)
         else:
             self._equal = False
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from headwise.cache import Cache, CrossCache
+from headwise.kernels.check import check_positions
+from headwise.positions.base import Bias
 from headwise.positions.rotary import Rotary
 
 if TYPE_CHECKING:
@@ -48,9 +52,38 @@ def sizes(
         raise ValueError(f"d_k={d_k} and d_v={d_v}: each must be 1 or more.")
     if not 0.0 <= dropout < 1.0:
         raise ValueError(f"dropout={dropout}: the share of weights dropped must be at least 0 and below 1.")
+    if rotary is not None and not isinstance(rotary, Rotary):
+        raise TypeError(f"rotary is a {type(rotary).__name__}: expected a Rotary, such as Rotary({d_k}).")
     if rotary is not None and rotary.d_k != d_k:
         raise ValueError(f"rotary is for d_k={rotary.d_k} but the layer has d_k={d_k}: use Rotary({d_k}).")
     return d_k, d_v
+
+
+def check_parts(score_bias: object, softcap: float | None, scale: float | None) -> None:
+    """Raise where an option of a layer would only be refused when the layer is called, or never."""
+    if score_bias is not None and not isinstance(score_bias, Bias | nn.Module):
+        fix = ": pass AddedScores(tensor)" if isinstance(score_bias, Tensor) else ""
+        raise TypeError(
+            f"score_bias is a {type(score_bias).__name__}: expected a Bias, or a module that hands one "
+            f"out{fix}."
+        )
+    if isinstance(score_bias, Bias) and any(isinstance(t, nn.Parameter) for t in score_bias.tensors()):
+        raise ValueError(
+            f"score_bias is a {type(score_bias).__name__} over a Parameter, which would be missing in the "
+            f"layer's parameters() and state dict: pass a module that owns the Parameter and hands out the "
+            f"bias when called (as RelativeBias does)."
+        )
+    if softcap is not None and not (softcap > 0 and math.isfinite(softcap)):
+        raise ValueError(f"softcap={softcap}: must be a positive number; None for no cap.")
+    if scale is not None and not math.isfinite(scale):
+        raise ValueError(f"scale={scale}: must be a finite number; None for 1 / sqrt(d_k).")
+
+
+def check_widths(layer: MultiHeadAttention) -> None:
+    """Raise ValueError where an input or the output has no width."""
+    for name in ("input_dim", "memory_dim", "value_dim", "output_dim"):
+        if getattr(layer, name) < 1:
+            raise ValueError(f"{name}={getattr(layer, name)}: must be 1 or more.")
 
 
 def check_inputs(
@@ -104,6 +137,12 @@ def check_inputs(
         if values is not None:
             _check_width("values", values, layer.value_dim, "value_dim")
             _check_pair("values", values, memory, same_length=True)
+    if memory_positions is not None and isinstance(cache, CrossCache) and cache.filled:
+        _check_kept(memory_positions, cache.positions)
+    # Before rotary positions turn anything.
+    check_positions("positions", positions, tuple(x.shape[:-2]), x.shape[-2])
+    if memory is not None:
+        check_positions("memory_positions", memory_positions, tuple(memory.shape[:-2]), memory.shape[-2])
     if isinstance(cache, Cache) and positions is not None:
         raise ValueError(
             "positions= with a cache: the cache knows the positions of its steps; leave them out."
@@ -117,6 +156,15 @@ def check_inputs(
 
 def check_fused(layer: MultiHeadAttention, weight: Tensor | None, bias: Tensor | None) -> None:
     """Raise ValueError where the projections can't be one matrix, or the tensors have other widths."""
+    other = [
+        f"{name} is a {type(part).__name__}"
+        for name, part in (("q_proj", layer.q_proj), ("k_proj", layer.k_proj), ("v_proj", layer.v_proj))
+        if not isinstance(part, nn.Linear)
+    ]
+    if other:
+        raise ValueError(
+            f"Fused weights are those of plain nn.Linear, but {', '.join(other)}: merge it first."
+        )
     if not layer.input_dim == layer.memory_dim == layer.value_dim:
         raise ValueError(
             f"input_dim={layer.input_dim}, memory_dim={layer.memory_dim} and value_dim={layer.value_dim} "
@@ -131,7 +179,18 @@ def check_fused(layer: MultiHeadAttention, weight: Tensor | None, bias: Tensor |
         raise ValueError("A fused bias for a layer without: build it with projection_bias=True.")
 
 
+def _check_kept(given: Tensor, kept: Tensor | None) -> None:
+    if torch.compiler.is_compiling() or (kept is not None and torch.equal(given, kept)):
+        return
+    raise ValueError(
+        "memory_positions= are others than those with which this CrossCache was filled: its keys stand where "
+        "they stood then. reset() it, or leave memory_positions out."
+    )
+
+
 def _check_width(name: str, given: Tensor, width: int, argument: str) -> None:
+    if not isinstance(given, Tensor):
+        raise TypeError(f"{name} is a {type(given).__name__}: expected a tensor [*batch, length, {width}].")
     if given.ndim < 2 or given.shape[-1] != width:
         raise ValueError(
             f"{name}.shape={tuple(given.shape)}: expected [*batch, length, {width}]. Build the layer with "

@@ -11,11 +11,12 @@ from torch import Tensor, nn
 
 from headwise.attention import check_observers, problem, solve
 from headwise.cache import Cache, CrossCache
+from headwise.kernels.choose import choose
 from headwise.kernels.measure import measure
 from headwise.kernels.problem import Problem
 from headwise.masks.base import Mask
 from headwise.masks.frame import Frame
-from headwise.multihead.checks import check_fused, check_inputs, sizes
+from headwise.multihead.checks import check_fused, check_inputs, check_parts, check_widths, sizes
 from headwise.multihead.fused import FusedLayout, FusedRows
 from headwise.observers.base import Observer
 from headwise.observers.observations import Observations
@@ -58,7 +59,8 @@ class MultiHeadAttention(nn.Module):
             Applied before `rotary`.
         gate: each head's output times sigmoid(x W_g + b_g), one number per head and query
             (arxiv.org/abs/2505.06708, headwise).
-        score_bias: a `Bias`, or a module that hands one out when called (`RelativeBias`).
+        score_bias: a `Bias`, or a module that hands one out when called (`RelativeBias`); a learned one
+            is a module, so that its parameters are the layer's.
         softcap: scores s become softcap * tanh(s / softcap).
         sinks: a learned logit per head that takes probability and gives nothing. Starts at 0.
         scale: of q . k. Default 1 / sqrt(d_k).
@@ -75,7 +77,8 @@ class MultiHeadAttention(nn.Module):
     `attention_hooks` holds functions called with (problem, log-sum-exp) after each computation.
 
     Raises:
-        ValueError: sizes that don't fit; each message names the values, the rule and the fix.
+        ValueError, TypeError: sizes or parts that don't fit; each message names the values, the rule and
+            the fix.
     """
 
     def __init__(
@@ -110,10 +113,12 @@ class MultiHeadAttention(nn.Module):
         self.num_heads = num_heads
         self.num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
         self.d_k, self.d_v = sizes(d_model, num_heads, self.num_kv_heads, d_k, d_v, dropout, rotary)
+        check_parts(score_bias, softcap, scale)
         self.input_dim = d_model if input_dim is None else input_dim
         self.memory_dim = self.input_dim if memory_dim is None else memory_dim
         self.value_dim = self.memory_dim if value_dim is None else value_dim
         self.output_dim = d_model if output_dim is None else output_dim
+        check_widths(self)
         out_bias = projection_bias if out_bias is None else out_bias
         place: dict[str, Any] = {"device": device, "dtype": dtype}
         q_rows, k_rows, v_rows = self._rows.parts
@@ -191,6 +196,7 @@ class MultiHeadAttention(nn.Module):
         kept = isinstance(cache, CrossCache) and cache.filled
         if isinstance(cache, CrossCache) and kept:
             k, v = cache.view()
+            memory_positions = cache.positions
         else:
             source = x if memory is None else memory
             k = self._split(self.k_proj(source), self.num_kv_heads)  # [*batch, kv_heads, k_len, d_k]
@@ -212,18 +218,17 @@ class MultiHeadAttention(nn.Module):
             q = self.rotary.turn(q, turns)
             if not kept:  # keys from a cache were turned when they went in
                 k = self.rotary.turn(k, self.rotary.turns(at.k_pos, dtype=dtype) if crossing else turns)
-        if isinstance(cache, CrossCache) and not kept:
-            cache.store(k, v)
+        own_mask: Mask | None = None
         if isinstance(cache, Cache):
             mark, align = cache.mark(), "end"  # a cache knows where its steps stand
             view = cache.append(k, v, lengths=lengths)
-            k, v = view.k, view.v
+            k, v, own_mask = view.k, view.v, view.mask
             if not view.aligned:  # else the default positions are right, and kernels know them best
                 q_positions, k_positions = view.q_positions, view.k_positions
-            if view.mask is not None:
-                mask = view.mask if mask is None else mask & view.mask
 
         try:
+            if own_mask is not None:
+                mask = own_mask if mask is None else mask & own_mask
             call = problem(
                 q,
                 k,
@@ -242,13 +247,17 @@ class MultiHeadAttention(nn.Module):
             )
             if observe is not None:
                 check_observers(observe, call)
+            if cache is not None and (self.strict or self.kernel != "auto"):
+                _check_kernel(call, self.kernel)
         except (TypeError, ValueError):
             if isinstance(cache, Cache):
                 cache.rollback(mark)  # a refused call leaves no trace
             raise
+        if isinstance(cache, CrossCache) and not kept:
+            cache.store(k, v, memory_positions)
         mark = None  # it would keep the tensors of before alive while attention is computed
         heads, lse = solve(call, kernel=self.kernel)  # [*batch, heads, q_len, d_v]
-        for hook in self.attention_hooks:
+        for hook in tuple(self.attention_hooks):  # another thread may take its own away
             hook(call, lse)
         if self.gate_proj is not None:
             heads = heads * self.gate_proj(x).sigmoid().transpose(-1, -2).unsqueeze(-1)
@@ -263,8 +272,8 @@ class MultiHeadAttention(nn.Module):
     def _bias(self, bias: Bias | Tensor | None) -> Bias | None:
         own = self.score_bias() if isinstance(self.score_bias, nn.Module) else self.score_bias
         added = AddedScores(bias) if isinstance(bias, Tensor) else bias
-        if own is None or added is None:
-            return added if own is None else own
+        if own is None or not isinstance(added, Bias):
+            return own if added is None else added  # where it is no bias at all, `problem` says so
         return own + added
 
     @torch.no_grad()
@@ -290,12 +299,12 @@ class MultiHeadAttention(nn.Module):
         linears = (self.q_proj, self.k_proj, self.v_proj)
         weight = weight.t() if transposed else weight
         check_fused(self, weight, bias)
-        for linear, part in zip(linears, self._rows.split(weight, layout), strict=True):
+        parts = self._rows.split(weight, layout)
+        biases = self._rows.split(weight.new_zeros(weight.shape[0]) if bias is None else bias, layout)
+        for linear, part, own in zip(linears, parts, biases, strict=True):
             linear.weight.copy_(part)
-        if self.q_proj.bias is not None:
-            bias = weight.new_zeros(weight.shape[0]) if bias is None else bias
-            for linear, part in zip(linears, self._rows.split(bias, layout), strict=True):
-                linear.bias.copy_(part)
+            if linear.bias is not None:
+                linear.bias.copy_(own)
 
     @torch.no_grad()
     def fused_weight(
@@ -320,6 +329,12 @@ class MultiHeadAttention(nn.Module):
     @property
     def _rows(self) -> FusedRows:
         return FusedRows(self.num_heads, self.num_kv_heads, self.d_k, self.d_v)
+
+
+def _check_kernel(call: Problem, kernel: str) -> None:
+    """Raise ValueError where the kernel that was asked for refuses (`solve` would, but later)."""
+    if not torch.compiler.is_compiling():
+        choose(call.flatten(), kernel)
 
 
 def _norm(

@@ -154,7 +154,7 @@ class MultiheadAttention(nn.MultiheadAttention):
             k_positions=k_positions,
         )
         heads, lse = solve(call)  # [batch, heads, q_len, head_dim]
-        for hook in self.attention_hooks:
+        for hook in tuple(self.attention_hooks):  # another thread may take its own away
             hook(call, lse)
         out = self.out_proj(self._join(heads, batched))
         if not need_weights:
