@@ -45,7 +45,7 @@ def untranslatable(problem: Problem) -> tuple[str, ...]:
     reasons = []
     if problem.dropout:
         reasons.append(f"dropout={problem.dropout}: flex_attention has none")
-    if problem.q.numel() == 0 or problem.k.numel() == 0:
+    if any(x.numel() == 0 for x in (problem.q, problem.k, problem.v)):
         reasons.append("a tensor is empty")
     if problem.q.dtype == torch.float64:
         reasons.append("float64: its kernels are for float32 and below")

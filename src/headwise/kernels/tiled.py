@@ -53,7 +53,7 @@ class _Slab:
 
     def grouped(self, x: Tensor) -> Tensor:
         """[entries, heads, r, ...] -> [n, G r, ...], the shape in which a GEMM meets k and v."""
-        return x.reshape(self.k.shape[0], -1, x.shape[-1])
+        return x.reshape(self.k.shape[0], self.q.shape[1], x.shape[-1])
 
     def masked_(self, x: Tensor, value: float) -> Tensor:
         """Write `value` where the mask does not allow, in place."""
@@ -200,7 +200,7 @@ class Tiled(PairKernel):
         lse = problem.q.new_full(out.shape[:-1], float("-inf"), dtype=problem.score_dtype)
         if problem.sinks is not None:  # a row without keys attends to its sink alone
             lse.copy_(problem.sinks.to(lse.dtype).view(-1, 1).expand_as(lse))
-        if out.numel() == 0:
+        if lse.numel() == 0:  # nothing to say (not so where d_v is 0)
             return out, lse
         finite = all_finite(problem.v) and (problem.bias is None or all_finite(problem.q, problem.k))
         for slab in _slabs(problem, finite):
@@ -226,7 +226,7 @@ class Tiled(PairKernel):
         finite = all_finite(problem.q, problem.k, problem.v, d_out, delta)
         if not finite:  # then out doesn't say it, and each slab adds its own
             delta = torch.zeros_like(delta) if d_lse is None else -d_lse.to(dtype)
-        if out.numel() or problem.q.numel():
+        if lse.numel():
             coarse = rounded_off(lse)
             for slab in _slabs(problem, finite):
                 if not isinstance(slab, tuple):
