@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import io
+import pickle
 import weakref
 
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from headwise.kernels.measure import measure
 from headwise.masks import Causal
@@ -264,6 +268,67 @@ def test_nothing_is_kept_but_results(model):
     assert len(seen) == 4
 
 
+def test_a_recording_does_not_keep_the_model_alive(x):
+    model = Model()
+    with observe(model, Entropy()) as seen:
+        model(x)
+    again = observe(nn.Sequential(model), Entropy())  # nobody but the recording holds this one
+    with again:
+        model(x)
+    alive = weakref.ref(model)
+    del model
+    gc.collect()
+    assert alive() is None
+    assert list(seen) == NAMES
+    assert len(again) == len(NAMES)
+    with pytest.raises(RuntimeError, match="is gone"), seen:
+        pass
+
+
+@pytest.mark.parametrize("detach", [True, False])
+def test_copies_made_meanwhile_are_not_watched(model, x, detach):
+    saved, model = io.BytesIO(), model.eval()
+    with observe(model, Entropy(), keep="all", detach=detach) as seen:
+        model(x)
+        copied = copy.deepcopy(model)
+        torch.save(model, saved)
+        copied(x)
+    loaded = torch.load(io.BytesIO(saved.getvalue()), weights_only=False)
+    torch.testing.assert_close(loaded(x), model(x))
+    copied(x)
+    assert [call.name for call in seen.calls()] == NAMES
+
+
+def test_a_recording_is_copied_and_saved_without_the_model(model, x):
+    with observe(model, Entropy()) as seen:
+        model(x)
+    for other in (copy.deepcopy(seen), pickle.loads(pickle.dumps(seen))):
+        assert list(other) == NAMES
+        assert torch.equal(other[NAMES[1]].entropy, seen[NAMES[1]].entropy)
+    assert b"Linear" not in pickle.dumps(seen)
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_checkpointing_computes_again_but_is_one_call(x, reentrant):
+    layer, x = MultiHeadAttention(WIDTH, 2), x.requires_grad_()
+    with observe(layer, Entropy(), keep="all") as seen:
+        checkpoint(layer, x, use_reentrant=reentrant).sum().backward()
+    assert len(seen.calls()) == 1
+
+
+def test_a_hook_may_go_away_while_hooks_are_called(x):
+    """A hook that is taken away while another thread calls them must not hide the next one."""
+    layer = MultiHeadAttention(WIDTH, 2)
+
+    def first(problem, lse):
+        layer.attention_hooks.remove(first)
+
+    layer.attention_hooks.append(first)
+    with observe(layer, Entropy()) as seen:
+        layer(x)
+    assert len(seen) == 1
+
+
 def test_unknown_names_are_answered_with_near_ones(model, x):
     with observe(model, Entropy()) as seen:
         model(x)
@@ -303,6 +368,11 @@ def test_mistakes(model):
         observe(model, Entropy(), keep="first")
     with pytest.raises(ValueError, match="'middle' matches none"):
         observe(model, Entropy(), layers=["middle"])
+    with pytest.raises(ValueError, match="layers is empty"):
+        observe(model, Entropy(), layers=[])
+    for wrong in (1.5, True, None):
+        with pytest.raises(TypeError, match="names and numbers, got"):
+            observe(model, Entropy(), layers=[wrong])
     with pytest.raises(ValueError, match="number 4, but there are 4"):
         observe(model, Entropy(), layers=[4])
     assert unhooked(model)

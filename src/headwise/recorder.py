@@ -7,6 +7,7 @@ seen["encoder.layers.3"].entropy
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -42,10 +43,27 @@ class _Attention(Protocol):
 class _Layer:
     """One attention module: all names it goes by, and the calls that are kept, with their order."""
 
-    module: _Attention
+    module: weakref.ref[Any] | None  # an _Attention; weak, so that results don't keep a model alive
     names: list[str]
     forward: int = -1  # the forward pass of the model that `calls` belong to
     calls: list[tuple[int, Observations]] = field(default_factory=list)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "module": None}
+
+
+class _Hook:
+    """A hook that stays behind when its module is copied or saved: in the copy it does nothing."""
+
+    def __init__(self, call: Callable[..., None] | None = None) -> None:
+        self.call = call
+
+    def __call__(self, *args: Any) -> None:
+        if self.call is not None:
+            self.call(*args)
+
+    def __reduce__(self) -> tuple[type[_Hook], tuple[()]]:
+        return _Hook, ()
 
 
 class Recording(Mapping[str, Observations]):
@@ -59,6 +77,8 @@ class Recording(Mapping[str, Observations]):
 
     A module that sits at several places of a model (shared weights) is one layer with several names:
     each of them gives all of its calls.
+
+    Afterwards it holds results alone: it doesn't keep the model alive, and is copied and saved without it.
     """
 
     def __init__(
@@ -69,7 +89,8 @@ class Recording(Mapping[str, Observations]):
         keep: Literal["last", "all"],
         detach: bool,
     ) -> None:
-        self._model = model
+        self._alive: nn.Module | None = model  # until the block ends
+        self._model: weakref.ref[nn.Module] | None = weakref.ref(model)
         self._observers = observers
         self._keep = keep
         self._detach = detach
@@ -84,12 +105,16 @@ class Recording(Mapping[str, Observations]):
     def __enter__(self) -> Self:
         if self._undo:
             raise RuntimeError("this observe(...) is already in use: make another one for a nested block")
+        model = None if self._model is None else self._model()
+        if model is None:
+            raise RuntimeError("the model of this observe(...) is gone: make another one for another model")
+        self._alive = model
         try:
             for layer in self._layers:
                 self._watch(layer)
-            before = self._model.register_forward_pre_hook(self._begin)
+            before = model.register_forward_pre_hook(_Hook(self._begin))
             self._undo.append(before.remove)
-            after = self._model.register_forward_hook(self._end, always_call=True)
+            after = model.register_forward_hook(_Hook(self._end), always_call=True)
             self._undo.append(after.remove)
         except BaseException:
             self._stop()
@@ -105,12 +130,17 @@ class Recording(Mapping[str, Observations]):
         while self._undo:
             self._undo.pop()()
         self._depth = 0
+        self._alive = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_alive": None, "_model": None, "_undo": []}
 
     def _watch(self, layer: _Layer) -> None:
-        def hook(problem: Problem, lse: Tensor) -> None:
-            self._note(layer, problem, lse)
-
-        hooks = layer.module.attention_hooks
+        module = None if layer.module is None else layer.module()
+        if module is None:
+            raise RuntimeError(f"{layer.names[0]!r} is no part of the model any more: observe(...) it anew")
+        hook = _Hook(lambda problem, lse: self._note(layer, problem, lse))
+        hooks = module.attention_hooks
         hooks.append(hook)
         self._undo.append(lambda: _remove(hooks, hook))
 
@@ -123,6 +153,8 @@ class Recording(Mapping[str, Observations]):
         self._depth = max(0, self._depth - 1)
 
     def _note(self, layer: _Layer, problem: Problem, lse: Tensor) -> None:
+        if _in_backward():  # gradient checkpointing computes a call again, which is no new one
+            return
         if self._detach:
             with torch.no_grad():
                 seen = measure(problem, self._observers, lse=lse).detach()
@@ -246,7 +278,7 @@ def find(model: nn.Module) -> list[_Layer]:
     layers: dict[int, _Layer] = {}
     for name, module in model.named_modules(remove_duplicate=False):
         if isinstance(module, _Attention):
-            layers.setdefault(id(module), _Layer(module, [])).names.append(name)
+            layers.setdefault(id(module), _Layer(weakref.ref(module), [])).names.append(name)
     if not layers:
         raise ValueError(_none_found(model))
     return list(layers.values())
@@ -273,6 +305,8 @@ def _choose(found: list[_Layer], wanted: Iterable[str | int] | None) -> list[_La
         return found
     chosen: set[int] = set()
     for want in [wanted] if isinstance(wanted, str | int) else wanted:
+        if isinstance(want, bool) or not isinstance(want, str | int):
+            raise TypeError(f"layers takes names and numbers, got {want!r}")
         if isinstance(want, int):
             if not -len(found) <= want < len(found):
                 raise ValueError(
@@ -284,6 +318,8 @@ def _choose(found: list[_Layer], wanted: Iterable[str | int] | None) -> list[_La
         if not matches:
             raise ValueError(f"layers: {want!r} matches none of {_listed(found)}")
         chosen |= matches
+    if not chosen:
+        raise ValueError("layers is empty: name one layer or more, or leave it out for all")
     return [layer for place, layer in enumerate(found) if place in chosen]
 
 
@@ -298,6 +334,10 @@ def _within(name: str, parent: str) -> bool:
 def _listed(layers: list[_Layer]) -> str:
     names = [repr(layer.names[0]) for layer in layers]
     return ", ".join(names if len(names) <= 12 else [*names[:10], f"... ({len(names)} in all)"])
+
+
+def _in_backward() -> bool:
+    return not torch.compiler.is_compiling() and torch._C._current_graph_task_id() != -1
 
 
 def _remove(hooks: list[Any], hook: object) -> None:

@@ -10,6 +10,7 @@ import dense_observations as dense
 import pytest
 import torch
 
+from headwise.attention import attention
 from headwise.kernels.measure import measure
 from headwise.masks import Causal, Documents, Frame, KeyLengths
 from headwise.observers import (
@@ -211,6 +212,10 @@ def fails(error, match, *observers, **sizes):
 def test_mistakes_about_observers():
     fails(TypeError, r"the class Entropy: write Entropy\(\)", Entropy)
     fails(TypeError, r"such as Entropy\(\), got 'entropy'", "entropy")
+    q = torch.randn(1, 2, 3, 5)
+    for wrong in (Entropy(), (one for one in [Entropy()]), "entropy"):  # a generator is empty the second time
+        with pytest.raises(TypeError, match=r"a list of observers, such as \[Entropy\(\)\]"):
+            attention(q, q, q, observe=wrong)
     fails(ValueError, "two observers are called 'entropy'", Entropy(), Entropy())
     fails(ValueError, r"two observers are called 'mass\[mask\]'", *[Mass(torch.ones(7).bool()) for _ in "ab"])
 
@@ -222,6 +227,22 @@ def test_mistakes_about_rows_and_heads():
     fails(TypeError, r"rows must be a sequence of int .*got \(0.5,\)", Weights(rows=(0.5,)))
     fails(TypeError, "heads must be a sequence of int .*got 3", Weights(heads=3))
     fails(TypeError, "sequence of int", Weights(heads=(True,)))
+    fails(
+        TypeError, "rows must be a sequence of int", Weights(rows=(row for row in (0, 1)))
+    )  # read only once
+    fails(TypeError, "rows must be a sequence of int", Weights(rows={3, 1}))  # no order
+
+
+def test_a_choice_of_no_heads_or_rows_is_empty():
+    p = dense.problem(batch=(2,), q_len=5, k_len=7)
+    for observer in (Weights, Entropy, KeyMass, TopKeys, MaxWeight, Map, LogSumExp):
+        whole = measure(p, [observer()])
+        for none in ({"heads": ()}, {"rows": ()}, {"heads": (), "rows": (0,)}):
+            (found,), (full,) = measure(p, [observer(**none)]).values(), whole.values()
+            parts = found if isinstance(found, tuple) else (found,)
+            for part, like in zip(parts, full if isinstance(full, tuple) else (full,), strict=True):
+                assert part.ndim == like.ndim
+                assert part.shape[1] == (0 if "heads" in none else like.shape[1])
 
 
 def test_mistakes_about_keys():
@@ -233,13 +254,17 @@ def test_mistakes_about_keys():
         ValueError, r"classes run from 0 to 3, but must lie in -1 .. 2", Mass(torch.arange(7) % 4, classes=3)
     )
     fails(TypeError, "keys must be a sequence of int", Mass(3))
+    fails(TypeError, "keys must be a sequence of int", Mass(key for key in (0, 1)))
     for error, match, make in [
         (TypeError, "got torch.float32", lambda: Mass(torch.ones(7))),
         (TypeError, "integer tensor", lambda: Mass([0, 1], classes=2)),
         (TypeError, "several names, got 'sep'", lambda: Mass(torch.arange(7), classes="sep")),
         (ValueError, "one class or more", lambda: Mass(torch.arange(7), classes=())),
         (ValueError, r"takes indices .* got \(2, 3\)", lambda: Mass(torch.zeros(2, 3).long())),
+        (TypeError, "names, got True", lambda: Mass(torch.arange(7), classes=True)),
+        (TypeError, "names, got 2.5", lambda: Mass(torch.arange(7), classes=2.5)),
         (TypeError, "got 1.5", lambda: Offset(1.5)),
+        (ValueError, "that far apart", lambda: Offset(-(2**63))),
         (ValueError, "k of 1 or more, got 0", lambda: TopKeys(0)),
         (TypeError, "got '8'", lambda: TopKeys("8")),
         (ValueError, "cells of 1 or more", lambda: Map((3, 0))),

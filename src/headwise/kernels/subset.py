@@ -42,6 +42,9 @@ def parts(problem: Problem, heads: Sequence[int] | None, at_once: int) -> Iterat
                 run = tuple(range(first * groups, last * groups))
                 yield Part(_of(problem, run, slice(first, last)), run, run)
             return
+    if not wanted:  # one part without heads, for the shapes
+        yield Part(_of(problem, (), slice(0, 0)), (), ())
+        return
     by_kv: dict[int, list[int]] = {}
     for place, head in enumerate(wanted):
         by_kv.setdefault(head // groups, []).append(place)
@@ -67,7 +70,7 @@ def _of(problem: Problem, heads: tuple[int, ...], kv: slice) -> Problem:
 
 
 def _is_run(heads: tuple[int, ...]) -> bool:
-    return heads == tuple(range(heads[0], heads[0] + len(heads)))
+    return bool(heads) and heads == tuple(range(heads[0], heads[0] + len(heads)))
 
 
 def _select(block: Tensor, heads: tuple[int, ...]) -> Tensor:

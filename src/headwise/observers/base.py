@@ -97,6 +97,8 @@ class Observer:
 
 def require_observers(observers: Sequence[object]) -> None:
     """Raise TypeError for what is no observer, ValueError for two of one name."""
+    if not isinstance(observers, Sequence) or isinstance(observers, str):
+        raise TypeError(f"expected a list of observers, such as [Entropy()], got {observers!r}")
     names: set[str] = set()
     for observer in observers:
         if isinstance(observer, type) and issubclass(observer, Observer):
@@ -121,6 +123,7 @@ def chosen(indices: Sequence[int] | None, size: int, *, what: str, owner: str) -
     if indices is None:
         return None
     try:
+        _counted(indices)
         numbers = [_whole(index) for index in indices]
     except TypeError:
         raise TypeError(
@@ -136,6 +139,12 @@ def chosen(indices: Sequence[int] | None, size: int, *, what: str, owner: str) -
     return counted
 
 
+def _counted(indices: object) -> None:
+    """Raise TypeError for what has no order, or can be read only once: it would be empty the next time."""
+    if not hasattr(indices, "__len__") or not hasattr(indices, "__getitem__"):
+        raise TypeError
+
+
 def _whole(index: object) -> int:
     if isinstance(index, bool) or not hasattr(index, "__index__"):
         raise TypeError
@@ -145,6 +154,7 @@ def _whole(index: object) -> int:
 def short(indices: Sequence[int]) -> str:
     """Indices as text: "0..3" for a run of them, else "0 2 7"."""
     try:
+        _counted(indices)
         numbers = [int(index) for index in indices]
     except (TypeError, ValueError):
         return repr(indices)

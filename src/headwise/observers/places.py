@@ -33,6 +33,8 @@ class Offset(Observer):
     def __post_init__(self) -> None:
         if isinstance(self.d, bool) or not isinstance(self.d, int):
             raise TypeError(f"Offset(d) takes an int (-1: previous token), got {self.d!r}")
+        if abs(self.d) >= 2**61:  # added to a position it would wrap around
+            raise ValueError(f"Offset(d) got {self.d}: no two positions are that far apart")
 
     @property
     def name(self) -> str:
@@ -82,6 +84,8 @@ class Mass(Observer):
             if not isinstance(keys, Tensor) or keys.dtype == torch.bool or keys.ndim == 0:
                 raise TypeError("Mass(keys, classes=...) needs keys as an integer tensor [*batch, k_len]")
             if isinstance(self.classes, str):
+                raise TypeError(f"Mass(classes) takes a number or several names, got {self.classes!r}")
+            if isinstance(self.classes, bool) or not isinstance(self.classes, int | Sequence):
                 raise TypeError(f"Mass(classes) takes a number or several names, got {self.classes!r}")
             if self.count < 1:
                 raise ValueError(f"Mass(classes) needs one class or more, got {self.classes!r}")
