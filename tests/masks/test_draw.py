@@ -18,11 +18,12 @@ from headwise.masks import (
     KeyLengths,
     Mask,
     Prefix,
+    Tile,
     Window,
     draw,
     draw_svg,
 )
-from headwise.masks.picture import Cell, picture
+from headwise.masks.picture import picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 MASKS: list[Mask] = [
@@ -255,5 +256,5 @@ def test_unknown_options_and_masks_that_do_not_fit() -> None:
 
 def test_cells_are_named() -> None:
     seen = picture(Causal(), 3)
-    assert seen.used() == [Cell.ALL, Cell.NONE]
-    assert set(seen.words) == set(Cell)
+    assert seen.used() == [Tile.FULL, Tile.EMPTY]
+    assert set(seen.words) == set(Tile)

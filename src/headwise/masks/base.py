@@ -51,7 +51,8 @@ class Mask:
         return self.allow(frame.q(rows), frame.k(cols))
 
     def tiles(self, frame: Frame, q_block: int, k_block: int) -> Tensor:
-        """int8 `Tile` codes, broadcastable to [*batch, heads, ceil(q_len/q_block), ceil(k_len/k_block)].
+        """int8 `Tile` codes [..., ceil(q_len/q_block), ceil(k_len/k_block)]: these two dimensions whole,
+        those before them broadcastable to [*batch, heads].
 
         Found from the ends of each block's positions, without building the matrix.
         """
@@ -160,11 +161,33 @@ class Mask:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class And(Mask):
-    """Both masks allow."""
+class _Pair(Mask):
+    """Two masks joined by `sign`."""
+
+    sign: ClassVar[str]
 
     left: Mask
     right: Mask
+
+    def check(self, frame: Frame) -> None:
+        self.left.check(frame)
+        self.right.check(frame)
+
+    def describe(self) -> str:
+        return f" {self.sign} ".join(_words(part, inside=type(self)) for part in (self.left, self.right))
+
+    def natural_lengths(self) -> tuple[int | None, int | None]:
+        return _longer(self.left, self.right)
+
+    def __repr__(self) -> str:
+        return f" {self.sign} ".join(_code(part, inside=type(self)) for part in (self.left, self.right))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class And(_Pair):
+    """Both masks allow."""
+
+    sign: ClassVar[str] = "&"
 
     def allow(self, q_pos: Tensor, k_pos: Tensor) -> Tensor:
         return self.left.allow(q_pos, k_pos) & self.right.allow(q_pos, k_pos)
@@ -176,26 +199,12 @@ class And(Mask):
         left = self.left.tiles(frame, q_block, k_block)
         return torch.minimum(left, self.right.tiles(frame, q_block, k_block))
 
-    def check(self, frame: Frame) -> None:
-        self.left.check(frame)
-        self.right.check(frame)
-
-    def describe(self) -> str:
-        return " & ".join(_words(part, inside=And) for part in (self.left, self.right))
-
-    def natural_lengths(self) -> tuple[int | None, int | None]:
-        return _longer(self.left, self.right)
-
-    def __repr__(self) -> str:
-        return " & ".join(_code(part, inside=And) for part in (self.left, self.right))
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Or(Mask):
+class Or(_Pair):
     """At least one of the masks allows."""
 
-    left: Mask
-    right: Mask
+    sign: ClassVar[str] = "|"
 
     def allow(self, q_pos: Tensor, k_pos: Tensor) -> Tensor:
         return self.left.allow(q_pos, k_pos) | self.right.allow(q_pos, k_pos)
@@ -206,19 +215,6 @@ class Or(Mask):
     def tiles(self, frame: Frame, q_block: int, k_block: int) -> Tensor:
         left = self.left.tiles(frame, q_block, k_block)
         return torch.maximum(left, self.right.tiles(frame, q_block, k_block))
-
-    def check(self, frame: Frame) -> None:
-        self.left.check(frame)
-        self.right.check(frame)
-
-    def describe(self) -> str:
-        return " | ".join(_words(part, inside=Or) for part in (self.left, self.right))
-
-    def natural_lengths(self) -> tuple[int | None, int | None]:
-        return _longer(self.left, self.right)
-
-    def __repr__(self) -> str:
-        return " | ".join(_code(part, inside=Or) for part in (self.left, self.right))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -249,6 +245,15 @@ class Not(Mask):
         return f"~{_code(self.mask, inside=Not)}"
 
 
+def all_of(*masks: Mask | None) -> Mask | None:
+    """The masks that are given, joined by `&`; None where all of them are None."""
+    joined = None
+    for mask in masks:
+        if mask is not None:
+            joined = mask if joined is None else joined & mask
+    return joined
+
+
 def tile_codes(some: Tensor, every: Tensor) -> Tensor:
     """`Tile` codes from two bool tensors: may any pair of the tile attend, and may every pair?
     (`every` must imply `some`.)"""
@@ -265,12 +270,12 @@ def _refuse(other: object, sign: str) -> NoReturn:
 
 
 def _words(mask: Mask, inside: type[Mask]) -> str:
-    nested = isinstance(mask, And | Or) and not isinstance(mask, inside)
+    nested = isinstance(mask, _Pair) and not isinstance(mask, inside)
     return f"({mask.describe()})" if nested else mask.describe()
 
 
 def _code(mask: Mask, inside: type[Mask]) -> str:
-    nested = isinstance(mask, And | Or) and not isinstance(mask, inside)
+    nested = isinstance(mask, _Pair) and not isinstance(mask, inside)
     return f"({mask!r})" if nested else repr(mask)
 
 

@@ -20,7 +20,7 @@ from headwise.masks.fits import (
     same_device,
     some_values,
 )
-from headwise.masks.frame import Frame, Index, block_ends
+from headwise.masks.frame import Frame, Index, as_cols, as_rows, block_ends
 
 NOBODY = -1  # the id of padding, and of positions that no id was given for
 
@@ -110,9 +110,7 @@ class Documents(Mask):
     def block(self, frame: Frame, rows: Index, cols: Index) -> Tensor:
         if self.query_ids is None:
             return self.allow(frame.q(rows), frame.k(cols))
-        q_ids = self.query_ids[..., rows]
-        q_ids = (q_ids.unsqueeze(-2) if q_ids.ndim > 1 else q_ids).unsqueeze(-1)  # [*batch, 1, rows, 1]
-        return _same(q_ids, _ids_at(self.ids, frame.k(cols)))
+        return _same(as_rows(self.query_ids[..., rows]), _ids_at(self.ids, frame.k(cols)))
 
     def tiles(self, frame: Frame, q_block: int, k_block: int) -> Tensor:
         if self.query_ids is not None:
@@ -120,8 +118,8 @@ class Documents(Mask):
         else:
             q_ids = _ids_along(self.ids, frame.q_pos, frame.q_start, frame.q_len)
         k_ids = _ids_along(self.ids, frame.k_pos, frame.k_start, frame.k_len)
-        q_low, q_high, q_only = (_tile_rows(end) for end in _ends_of_ids(q_ids, q_block, none=-2))
-        k_low, k_high, k_only = (_tile_cols(end) for end in _ends_of_ids(k_ids, k_block, none=-3))
+        q_low, q_high, q_only = (as_rows(end) for end in _ends_of_ids(q_ids, q_block, none=-2))
+        k_low, k_high, k_only = (as_cols(end) for end in _ends_of_ids(k_ids, k_block, none=-3))
         some = (q_low <= k_high) & (k_low <= q_high)
         every = q_only == k_only
         return tile_codes(some, every)
@@ -198,11 +196,3 @@ def _ends_of_ids(ids: Tensor, block: int, *, none: int) -> tuple[Tensor, Tensor,
     first, high = block_ends(ids, block)
     low, _ = block_ends(ids.where(ids >= 0, torch.iinfo(ids.dtype).max), block)
     return low, high, high.where((first == high) & (high >= 0), none)
-
-
-def _tile_rows(ends: Tensor) -> Tensor:
-    return (ends.unsqueeze(-2) if ends.ndim > 1 else ends).unsqueeze(-1)  # [*batch, 1, tiles, 1]
-
-
-def _tile_cols(ends: Tensor) -> Tensor:
-    return (ends.unsqueeze(-2) if ends.ndim > 1 else ends).unsqueeze(-2)  # [*batch, 1, 1, tiles]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
-from headwise.masks.base import Mask
-from headwise.masks.picture import Cell, picture
+from headwise.masks.base import Mask, Tile
+from headwise.masks.picture import picture
 
-SIGNS = {Cell.ALL: "■", Cell.SOME: "◧", Cell.NONE: "·"}
-ASCII_SIGNS = {Cell.ALL: "#", Cell.SOME: "+", Cell.NONE: "."}
+SIGNS = {Tile.FULL: "■", Tile.PARTIAL: "◧", Tile.EMPTY: "·"}
+ASCII_SIGNS = {Tile.FULL: "#", Tile.PARTIAL: "+", Tile.EMPTY: "."}
 LONGEST_LABEL = 12
 
 

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
 Index = slice | Tensor  # rows or columns of the score matrix: a slice, or an int64 tensor of indices
 
+Align = Literal["end", "start"]  # the last query is the newest key, or the first query is the first key
+ALIGNS = get_args(Align)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Frame:
     """Sizes and positions of one attention call.
 
@@ -25,10 +29,10 @@ class Frame:
         k_pos: int64 [k_len] or [*batch, k_len]. Position of each key; below 0 marks a cache slot
             that holds no key yet.
 
-    `q_start` and `k_start` are set by `of` where it made the positions itself: they are then known to
-    be start, start + 1, ..., and questions about a block need no look at the tensor (nor a wait for
-    the device). Any other frame, also one made by `dataclasses.replace`, has None there and is looked
-    at closely.
+    `q_start` and `k_start` are set by `of` and `starting` where they made the positions themselves: these
+    are then known to be start, start + 1, ..., and questions about a block need no look at the tensor
+    (nor a wait for the device). Any other frame, also one made by `dataclasses.replace`, has None there
+    and is looked at closely.
     """
 
     batch: tuple[int, ...]
@@ -37,8 +41,8 @@ class Frame:
     k_len: int
     q_pos: Tensor
     k_pos: Tensor
-    q_start: int | None = field(default=None, init=False, compare=False, repr=False)
-    k_start: int | None = field(default=None, init=False, compare=False, repr=False)
+    q_start: int | None = field(default=None, init=False, repr=False)
+    k_start: int | None = field(default=None, init=False, repr=False)
 
     @staticmethod
     def of(
@@ -47,14 +51,14 @@ class Frame:
         q_len: int,
         k_len: int,
         *,
-        align: str = "end",
+        align: Align = "end",
         q_pos: Tensor | None = None,
         k_pos: Tensor | None = None,
         device: torch.device | str | None = None,
     ) -> Frame:
         """Frame with default positions: keys are 0 .. k_len - 1, and the queries end where the keys
         end (`align="end"`: the last query is the newest key) or start where they start ("start")."""
-        if align not in ("end", "start"):
+        if align not in ALIGNS:
             raise ValueError(
                 f'align={align!r}: queries are aligned with the keys at their "end" (the last query is the '
                 'newest key) or their "start"'
@@ -97,10 +101,7 @@ class Frame:
             k_start = None
         if q_pos is None or k_pos is None:
             raise ValueError("a frame needs a start or a tensor of positions, for queries and for keys")
-        frame = Frame(batch, heads, q_len, k_len, q_pos, k_pos)
-        object.__setattr__(frame, "q_start", q_start)
-        object.__setattr__(frame, "k_start", k_start)
-        return frame
+        return Frame(batch, heads, q_len, k_len, q_pos, k_pos)._counting_from(q_start, k_start)
 
     @property
     def device(self) -> torch.device:
@@ -108,23 +109,23 @@ class Frame:
 
     def q(self, rows: Index) -> Tensor:
         """Positions of the queries `rows`, broadcastable to [*batch, heads, rows, keys]."""
-        return _over_heads(self.q_pos[..., rows]).unsqueeze(-1)
+        return as_rows(self.q_pos[..., rows])
 
     def k(self, cols: Index) -> Tensor:
         """Positions of the keys `cols`, broadcastable to [*batch, heads, rows, keys]."""
-        return _over_heads(self.k_pos[..., cols]).unsqueeze(-2)
+        return as_cols(self.k_pos[..., cols])
 
     def q_ends(self, block: int) -> tuple[Tensor, Tensor]:
         """Lowest and highest position in each block of queries, both broadcastable to
         [*batch, heads, query blocks, key blocks]."""
         low, high = _ends(self.q_pos, self.q_start, self.q_len, block)
-        return _over_heads(low).unsqueeze(-1), _over_heads(high).unsqueeze(-1)
+        return as_rows(low), as_rows(high)
 
     def k_ends(self, block: int) -> tuple[Tensor, Tensor]:
         """Lowest and highest position in each block of keys, both broadcastable to
         [*batch, heads, query blocks, key blocks]."""
         low, high = _ends(self.k_pos, self.k_start, self.k_len, block)
-        return _over_heads(low).unsqueeze(-2), _over_heads(high).unsqueeze(-2)
+        return as_cols(low), as_cols(high)
 
     def select(self, index: slice) -> Frame:
         """The frame of some batch entries: all batch dimensions become one, of which `index` is kept."""
@@ -132,9 +133,27 @@ class Frame:
         k_pos = select_batch(self.k_pos, 1, self.batch, index)
         count = len(range(*index.indices(prod(self.batch))))
         frame = Frame((count,), self.heads, self.q_len, self.k_len, q_pos, k_pos)
-        object.__setattr__(frame, "q_start", self.q_start)
-        object.__setattr__(frame, "k_start", self.k_start)
-        return frame
+        return frame._counting_from(self.q_start, self.k_start)
+
+    def sized(self, batch: tuple[int, ...], heads: int) -> Frame:
+        """The same positions for another batch and number of heads."""
+        frame = Frame(batch, heads, self.q_len, self.k_len, self.q_pos, self.k_pos)
+        return frame._counting_from(self.q_start, self.k_start)
+
+    def _counting_from(self, q_start: int | None, k_start: int | None) -> Frame:
+        object.__setattr__(self, "q_start", q_start)
+        object.__setattr__(self, "k_start", k_start)
+        return self
+
+
+def as_rows(values: Tensor) -> Tensor:
+    """A value per query, [q] or [*batch, q], to [q, 1] or [*batch, 1, q, 1], to meet a block of scores."""
+    return _over_heads(values).unsqueeze(-1)
+
+
+def as_cols(values: Tensor) -> Tensor:
+    """A value per key, [k] or [*batch, k], to [1, k] or [*batch, 1, 1, k], to meet a block of scores."""
+    return _over_heads(values).unsqueeze(-2)
 
 
 def select_batch(tensor: Tensor, trailing: int, batch: tuple[int, ...], index: slice) -> Tensor:
@@ -169,5 +188,5 @@ def _ends(pos: Tensor, start: int | None, length: int, block: int) -> tuple[Tens
     return low, (low + (block - 1)).clamp_(max=start + length - 1)
 
 
-def _over_heads(pos: Tensor) -> Tensor:
-    return pos.unsqueeze(-2) if pos.ndim > 1 else pos  # [*batch, n] -> [*batch, 1, n]
+def _over_heads(values: Tensor) -> Tensor:
+    return values.unsqueeze(-2) if values.ndim > 1 else values  # [*batch, n] -> [*batch, 1, n]

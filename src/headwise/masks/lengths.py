@@ -70,7 +70,7 @@ class _UpTo(Mask):
             raise ValueError(
                 f"{name}: lengths go from 0 to the number of keys, k_len = {limit}, but "
                 f"{self._entries(limit + 1, None)}; pass the true lengths, or "
-                f" lengths.clamp(max={limit}) if this call has only the first keys"
+                f"lengths.clamp(max={limit}) if this call has only the first keys"
             )
 
     def natural_lengths(self) -> tuple[int | None, int | None]:

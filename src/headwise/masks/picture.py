@@ -4,45 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from math import prod
 
 from torch import Tensor
 
-from headwise.masks.base import Mask
+from headwise.masks.base import Mask, Tile
 from headwise.masks.counting import exact_tiles
-from headwise.masks.frame import Frame
+from headwise.masks.frame import Align, Frame
 
 TOY = 12  # lengths of a drawing that is given none
-
-
-class Cell(IntEnum):
-    """How much of a cell may attend."""
-
-    NONE = 0
-    SOME = 1
-    ALL = 2
 
 
 @dataclass(frozen=True)
 class Picture:
     """A grid of cells, queries down and keys across.
 
-    `cells[i][j]` is what the i-th group of queries may see of the j-th group of keys; `words` says
-    what each kind of cell means, and `note` what a reader must know besides (pooling, which entry).
+    `cells[i][j]` is how much the i-th group of queries may see of the j-th group of keys: nothing
+    (EMPTY), some of it (PARTIAL) or all (FULL). `words` says what each kind of cell means, and `note`
+    what a reader must know besides (pooling, which entry).
     """
 
     title: str
-    cells: tuple[tuple[Cell, ...], ...]
+    cells: tuple[tuple[Tile, ...], ...]
     q_labels: tuple[str, ...]
     k_labels: tuple[str, ...]
-    words: dict[Cell, str]
+    words: dict[Tile, str]
     note: str
 
-    def used(self) -> list[Cell]:
+    def used(self) -> list[Tile]:
         """The kinds of cell that a legend must explain, fullest first."""
         present = {cell for row in self.cells for cell in row}
-        return [cell for cell in sorted(Cell, reverse=True) if cell in present or cell != Cell.SOME]
+        return [cell for cell in sorted(Tile, reverse=True) if cell in present or cell != Tile.PARTIAL]
 
 
 def picture(
@@ -50,7 +42,7 @@ def picture(
     q_len: int | None = None,
     k_len: int | None = None,
     *,
-    align: str = "end",
+    align: Align = "end",
     frame: Frame | None = None,
     entry: int | tuple[int, ...] = 0,
     head: int = 0,
@@ -87,10 +79,10 @@ def picture(
     if tile is None:
         q_block, k_block = (max(1, -(-n // cells)) for n in (frame.q_len, frame.k_len))
         codes = exact_tiles(mask, frame, q_block, k_block)
-        words = {Cell.ALL: "may attend", Cell.SOME: "some of its pairs may attend", Cell.NONE: "may not"}
+        words = {Tile.FULL: "may attend", Tile.PARTIAL: "some of its pairs may attend", Tile.EMPTY: "may not"}
         notes = []
         if q_block > 1 or k_block > 1:
-            words |= {Cell.ALL: "all of its pairs may attend", Cell.NONE: "none of them"}
+            words |= {Tile.FULL: "all of its pairs may attend", Tile.EMPTY: "none of them"}
             notes.append(
                 f"pooled: a cell is {q_block} x {k_block} pairs (queries x keys), labelled with its first"
             )
@@ -105,11 +97,11 @@ def picture(
                 f"tiles, more than cells={cells} along a side: draw larger tiles or allow more cells"
             )
         codes = mask.tiles(frame, q_block, k_block)
-        words = {Cell.ALL: "full tile", Cell.SOME: "partial tile", Cell.NONE: "empty tile"}
+        words = {Tile.FULL: "full tile", Tile.PARTIAL: "partial tile", Tile.EMPTY: "empty tile"}
         notes = [f"a tile is {q_block} x {k_block} pairs (queries x keys), labelled with its first"]
 
     entry = (entry,) if isinstance(entry, int) else tuple(entry)
-    grid = [[Cell(code) for code in line] for line in _one(codes, frame, entry, head)]
+    grid = [[Tile(code) for code in line] for line in _one(codes, frame, entry, head)]
     notes += _which(frame, entry, head)
     if k_tokens is None and q_tokens is not None and frame.q_len == frame.k_len:
         k_tokens = q_tokens
@@ -150,10 +142,7 @@ def _with_batch_of(mask: Mask, frame: Frame) -> Frame:
         return frame
     shape = mask.block(frame, slice(0, 1), slice(0, 1)).shape
     *batch, heads, _, _ = (*(1,) * (3 - len(shape)), *shape)
-    wider = Frame(tuple(batch), max(heads, frame.heads), frame.q_len, frame.k_len, frame.q_pos, frame.k_pos)
-    object.__setattr__(wider, "q_start", frame.q_start)
-    object.__setattr__(wider, "k_start", frame.k_start)
-    return wider
+    return frame.sized(tuple(batch), max(heads, frame.heads))
 
 
 def _one(values: Tensor, frame: Frame, entry: tuple[int, ...], head: int) -> list[list[int]]:

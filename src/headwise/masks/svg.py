@@ -7,8 +7,8 @@ from typing import Any
 from xml.sax.saxutils import escape
 from zlib import crc32
 
-from headwise.masks.base import Mask
-from headwise.masks.picture import Cell, Picture, picture
+from headwise.masks.base import Mask, Tile
+from headwise.masks.picture import Picture, picture
 
 STEP = 20  # pixels from one cell to the next
 LETTER = 7.4  # width of a letter of a label, bold ones too
@@ -85,18 +85,18 @@ def draw_svg(mask: Mask, q_len: int | None = None, k_len: int | None = None, **o
     return "\n".join([*body, "</svg>"]) + "\n"
 
 
-def _runs(row: tuple[Cell, ...], x: float, y: float, name: str) -> list[str]:
+def _runs(row: tuple[Tile, ...], x: float, y: float, name: str) -> list[str]:
     """One row of cells, neighbours of a kind as one shape."""
     shapes = []
     for cell, run in groupby(row):
         count = len(list(run))
-        if cell == Cell.NONE:
+        if cell == Tile.EMPTY:
             dots = "".join(
                 f"M{x + STEP * (i + 0.5) - 1:g} {y + STEP / 2 - 1:g}h2v2h-2z" for i in range(count)
             )
             shapes.append(f'<path class="dot" d="{dots}"/>')
         else:
-            fill = 'class="all"' if cell == Cell.ALL else f'fill="url(#{name}-h)"'
+            fill = 'class="all"' if cell == Tile.FULL else f'fill="url(#{name}-h)"'
             shapes.append(f'<rect {fill} x="{x:g}" y="{y:g}" width="{STEP * count}" height="{STEP}"/>')
         x += STEP * count
     return shapes
@@ -121,14 +121,14 @@ def _description(shown: Picture) -> str:
     """What the picture shows, row by row, for those who don't see it."""
     rows = []
     for label, row in zip(shown.q_labels, shown.cells, strict=True):
-        seen, part = (_spans(shown.k_labels, row, cell) for cell in (Cell.ALL, Cell.SOME))
+        seen, part = (_spans(shown.k_labels, row, cell) for cell in (Tile.FULL, Tile.PARTIAL))
         said = ([seen] if seen else []) + ([f"partly {part}"] if part else [])
         rows.append(f"{label}: {' and '.join(said) or 'nothing'}")
     note = f" ({shown.note})" if shown.note else ""
     return f"Rows are queries, columns are keys{note}. Who attends to whom: {'; '.join(rows) or 'nobody'}."
 
 
-def _spans(labels: tuple[str, ...], row: tuple[Cell, ...], wanted: Cell) -> str:
+def _spans(labels: tuple[str, ...], row: tuple[Tile, ...], wanted: Tile) -> str:
     """The labels of the wanted cells; three or more in a row as "first to last"."""
     said: list[str] = []
     for cell, run in groupby(range(len(row)), key=lambda j: row[j]):
