@@ -15,7 +15,7 @@ from headwise.kernels.dropout import draw_seed
 from headwise.kernels.measure import measure
 from headwise.kernels.problem import Problem
 from headwise.masks.base import Mask
-from headwise.masks.frame import Frame
+from headwise.masks.frame import Align, Frame
 from headwise.observers.base import Observer, require_observers
 from headwise.observers.observations import Observations
 from headwise.positions.added import AddedScores
@@ -32,7 +32,7 @@ class Options(TypedDict, total=False):
     sinks: Tensor | None
     dropout: float
     generator: torch.Generator | None
-    align: str
+    align: Align
     q_positions: Tensor | None
     k_positions: Tensor | None
     strict: bool
@@ -68,7 +68,7 @@ def attention(
     sinks: Tensor | None = None,
     dropout: float = 0.0,
     generator: torch.Generator | None = None,
-    align: str = "end",
+    align: Align = "end",
     q_positions: Tensor | None = None,
     k_positions: Tensor | None = None,
     observe: Sequence[Observer] | None = None,
@@ -151,16 +151,14 @@ def problem(
     sinks: Tensor | None = None,
     dropout: float = 0.0,
     generator: torch.Generator | None = None,
-    align: str = "end",
+    align: Align = "end",
     q_positions: Tensor | None = None,
     k_positions: Tensor | None = None,
     strict: bool = False,
 ) -> Problem:
     """The call that `attention` would compute, checked and complete. Arguments are those of `attention`."""
     batch = check_tensors(q, k, v)
-    check_options(
-        q, mask=mask, bias=bias, scale=scale, softcap=softcap, sinks=sinks, dropout=dropout, align=align
-    )
+    check_options(q, mask=mask, bias=bias, scale=scale, softcap=softcap, sinks=sinks, dropout=dropout)
     heads, q_len, k_len = q.shape[-3], q.shape[-2], k.shape[-2]
     check_positions("q_positions", q_positions, batch, q_len)
     check_positions("k_positions", k_positions, batch, k_len)

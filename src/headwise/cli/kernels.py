@@ -8,7 +8,7 @@ import torch
 
 from headwise.attention import explain
 from headwise.cli.errors import UserError
-from headwise.masks import Causal, Mask, Window
+from headwise.masks import Causal, Window, all_of
 
 DTYPES = {
     "float64": torch.float64,
@@ -45,22 +45,13 @@ def explain_sizes(
     if window is not None and window < 0:
         raise UserError(f"--window {window} must be 0 or more: the number of tokens before each one")
     keys, groups = memory_length or length, kv_heads or heads
-    masks: list[Mask] = [Causal()] if causal else []
-    if window is not None:
-        masks.append(Window(before=window, after=0))
-    mask = None
-    for one in masks:
-        mask = one if mask is None else mask & one
+    mask = all_of(Causal() if causal else None, None if window is None else Window(before=window, after=0))
     place: dict[str, Any] = {"dtype": DTYPES[dtype], "device": device, "requires_grad": grad}
     try:
         q = torch.empty(batch, heads, length, d_k, **place)
         k = torch.empty(batch, groups, keys, d_k, **place)
         v = torch.empty(batch, groups, keys, d_v or d_k, **place)
         return str(explain(q, k, v, mask=mask, softcap=softcap, dropout=dropout))
-    except (
-        AssertionError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as error:  # torch says so of a missing device
+    # Of a missing device torch says so by an AssertionError or a RuntimeError.
+    except (AssertionError, RuntimeError, TypeError, ValueError) as error:
         raise UserError(str(error).partition("\n")[0]) from None

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from headwise.masks.base import Mask
+from headwise.masks.fits import broadcasts
 from headwise.positions.base import Bias
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -63,14 +64,10 @@ def check_tensors(q: Tensor, k: Tensor, v: Tensor) -> tuple[int, ...]:
         )
     batch = tuple(q.shape[:-3])
     for name, x in (("k", k), ("v", v)):
-        lead = tuple(x.shape[:-3])
-        fits = len(lead) <= len(batch) and all(
-            have in (1, want) for have, want in zip(reversed(lead), reversed(batch), strict=False)
-        )
-        if not fits:
+        if not broadcasts(x.shape[:-3], batch):
             raise ValueError(
-                f"{name}.shape={_shape(x)} has batch dimensions {list(lead)}, which don't broadcast to those "
-                f"of q, {list(batch)} (q.shape={_shape(q)})"
+                f"{name}.shape={_shape(x)} has batch dimensions {list(x.shape[:-3])}, which don't broadcast to "
+                f"those of q, {list(batch)} (q.shape={_shape(q)})"
             )
     return batch
 
@@ -84,7 +81,6 @@ def check_options(
     softcap: float | None,
     sinks: Tensor | None,
     dropout: float,
-    align: str,
 ) -> None:
     """Check the types and ranges of everything but q, k and v."""
     if mask is not None and not isinstance(mask, Mask):
@@ -104,11 +100,6 @@ def check_options(
         )
     if not 0.0 <= dropout < 1.0:
         raise ValueError(f"dropout={dropout}: is the share of weights that is dropped, in [0, 1)")
-    if align not in ("start", "end"):
-        raise ValueError(
-            f"align={align!r}: 'end' (the last query is the newest key) or 'start' (the first query is the "
-            "first key)"
-        )
     if sinks is not None:
         heads = q.shape[-3]
         if not isinstance(sinks, Tensor) or not sinks.is_floating_point() or tuple(sinks.shape) != (heads,):
@@ -135,6 +126,8 @@ def check_positions(name: str, positions: Tensor | None, batch: tuple[int, ...],
 
 
 def _not_a_mask(mask: object) -> str:
+    if isinstance(mask, type) and issubclass(mask, Mask):
+        return f"mask is the class {mask.__name__}: write {mask.__name__}(...)"
     if not isinstance(mask, Tensor):
         return (
             f"mask is a {type(mask).__name__}: pass a Mask (Causal(), KeyLengths(n), Allow(tensor), ...), "

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from headwise.masks import Allow, KeyLengths
-from headwise.masks.base import Mask
+from headwise.masks import Allow, KeyLengths, Mask, all_of
 from headwise.models.bert_config import BertConfig
 from headwise.models.bert_tokens import BertTokens
 from headwise.models.encoder import Encoder
@@ -91,9 +90,7 @@ class BertEncoder(nn.Module):
             TypeError: ids that are no integers, a mask that isn't boolean.
         """
         self._check(ids, token_types)
-        padding = _padding(ids, lengths, attention_mask)
-        if padding is not None:
-            mask = padding if mask is None else mask & padding
+        mask = all_of(mask, _padding(ids, lengths, attention_mask))
         out: Tensor = self.encoder(self.embeddings(ids, token_types), mask=mask)
         return out
 

@@ -15,7 +15,7 @@ from headwise.kernels.choose import choose
 from headwise.kernels.measure import measure
 from headwise.kernels.problem import Problem
 from headwise.masks.base import Mask
-from headwise.masks.frame import Frame
+from headwise.masks.frame import Align, Frame
 from headwise.multihead.checks import check_fused, check_inputs, check_parts, check_widths, sizes
 from headwise.multihead.fused import FusedLayout, FusedRows
 from headwise.observers.base import Observer
@@ -162,7 +162,7 @@ class MultiHeadAttention(nn.Module):
         lengths: Tensor | None = None,
         positions: Tensor | None = None,
         memory_positions: Tensor | None = None,
-        align: str = "end",
+        align: Align = "end",
         observe: Sequence[Observer] | None = None,
         generator: torch.Generator | None = None,
     ) -> Tensor | tuple[Tensor, Observations]:

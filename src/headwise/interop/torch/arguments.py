@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from headwise.masks import Allow, Causal
-from headwise.masks.base import Mask
+from headwise.masks import Allow, Causal, Mask, all_of
 from headwise.masks.fits import readable
 from headwise.positions import AddedScores
 
@@ -107,13 +106,10 @@ def mask_and_bias(
                 f"{tuple(key_padding_mask.shape)}"
             )
         _take(key_padding_mask[:, None, None, :], "key_padding_mask", extra_keys, masks, biases)
-    mask = None
-    for one in masks:
-        mask = one if mask is None else mask & one
     if not biases:
-        return MaskAndBias(mask, None)
+        return MaskAndBias(all_of(*masks), None)
     # 0 and 1 were warned of above, and are added as torch adds them
-    return MaskAndBias(mask, AddedScores(sum(biases[1:], start=biases[0]), check_values=False))
+    return MaskAndBias(all_of(*masks), AddedScores(sum(biases[1:], start=biases[0]), check_values=False))
 
 
 def _take(given: Tensor, name: str, extra_keys: int, masks: list[Mask], biases: list[Tensor]) -> None:
