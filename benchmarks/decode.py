@@ -48,7 +48,8 @@ class ByHand:
         self.layer = layer
 
     def split(self, x: torch.Tensor) -> torch.Tensor:
-        return x.unflatten(-1, (HEADS, -1)).transpose(1, 2)
+        parted: torch.Tensor = x.unflatten(-1, (HEADS, -1))
+        return parted.transpose(1, 2)
 
     def start(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return self.split(self.layer.k_proj(x)), self.split(self.layer.v_proj(x))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -85,7 +86,7 @@ def ways(length: int, tokens: int, *, training: bool) -> list[Way]:
     found = []
     for name, (layer, run) in layers(D_MODEL, HEADS).items():
         layer.train(training)
-        once = partial(_on, run, x)
+        once: Callable[[Any], Any] = partial(_on, run, x)
         if training:
             once = forward_and_backward(once, (x, *layer.parameters()))
         found.append(Way(name, once if training else torch.no_grad()(once)))
@@ -114,7 +115,7 @@ PROGRAM = Program(
     cases,
     split=True,
     peers=("torch", "torch, weights", "Bert eager", "Bert sdpa"),
-    notes=(() if bert_attention(8, 2, "eager") else ("transformers isn't installed: no Bert columns",)),
+    notes=(() if find_spec("transformers") else ("transformers isn't installed: no Bert columns",)),
 )
 
 if __name__ == "__main__":

@@ -59,7 +59,6 @@ class Program:
         return f"benchmarks.{self.name}"
 
     def measure(self, size: str, threads: int, only: str | None = None) -> Iterator[Result]:
-        weighed = False  # a process for each way is slow: the quick size has one case of them
         for case in self.cases(size):
             if only is not None and only not in " ".join(case.label):
                 continue
@@ -68,8 +67,7 @@ class Program:
                 timing = time_in_turn(case.ways(), threads=threads, budget=BUDGET[size])
                 seconds = {name: timing.seconds(name) for name in timing.samples}
                 ratios = {name: timing.ratio(self.ours, name) for name in seconds if name != self.ours}
-            if case.weigh and not (size == "quick" and weighed):
-                weighed = True
+            if case.weigh and size != "quick":  # a process for each way takes seconds
                 for name in [way.name for way in case.ways()]:
                     mib[name] = extra_mib(self.module, case.label, name, size=size, threads=threads)
             yield Result(case.label, seconds, ratios, mib)
