@@ -84,7 +84,8 @@ class Page:
         """Each example with what it printed."""
         names: dict[str, Any] = {"__name__": f"example of {self.name}"}
         for example in self.examples:
-            code = compile("\n" * (example.line - 1) + example.code, self.name, "exec")
+            source = "\n" * (example.line - 1) + example.code  # so that tracebacks name the line
+            code = compile(source, self.name, "exec", dont_inherit=True)
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
                 exec(code, names)
