@@ -40,7 +40,7 @@ def merge(parts: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
     # A row that attends to nothing in any part has no gradient; 0 stands in for -inf to keep NaN out.
     safe = torch.where(dead, 0, all_lse)
     total = safe.logsumexp(0)
-    shares = torch.where(dead, 0, (safe - total).exp())  # [parts, ..., q_len]
+    shares = torch.where(dead, 0, safe.softmax(0))  # [parts, ..., q_len]
     dtype = parts[0][0].dtype
     joined = torch.zeros((), dtype=total.dtype, device=total.device)
     for (part, _), share in zip(parts, shares, strict=True):
