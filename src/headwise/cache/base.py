@@ -39,10 +39,6 @@ class Cache:
     Steps that aren't real leave no trace.
     """
 
-    def __init__(self) -> None:
-        # Steps seen so far: one number while all sequences are equally long, else int64 [*batch].
-        self._total: int | Tensor = 0
-
     @property
     def lengths(self) -> Tensor:
         """Steps seen so far, int64 [*batch] ([] before anything was appended)."""
@@ -50,7 +46,7 @@ class Cache:
 
     def next_positions(self, n: int, *, device: torch.device | str | None = None) -> Tensor:
         """Positions of the next n steps: int64 [n], or [*batch, n] where sequences differ in length."""
-        return after(self._total, n, device)
+        raise NotImplementedError
 
     def append(self, k: Tensor, v: Tensor, *, lengths: Tensor | None = None) -> CacheView:
         """Keep n new steps, and say what their queries attend to.
@@ -102,13 +98,6 @@ class Cache:
         self.select(rows)
 
 
-def after(total: int | Tensor, n: int, device: torch.device | str | None = None) -> Tensor:
-    """Positions total, total + 1, ..., n of them: [n], or [*batch, n] for a tensor."""
-    if isinstance(total, Tensor):
-        return total.unsqueeze(-1) + torch.arange(n, device=total.device)
-    return torch.arange(total, total + n, device=device)
-
-
 def real_steps(lengths: Tensor, n: int) -> Tensor:
     """bool [*batch, n]: which steps of a chunk are real."""
     return torch.arange(n, device=lengths.device) < lengths.unsqueeze(-1)
@@ -128,8 +117,8 @@ def check_chunk(k: Tensor, v: Tensor, lengths: Tensor | None) -> None:
         )
     if k.dtype != v.dtype or k.device != v.device:
         raise ValueError(
-            f"k is {k.dtype} on {k.device}, v is {v.dtype} on {v.device}: they must be of one type and "
-            f"device."
+            f"k is {k.dtype} on {k.device}, v is {v.dtype} on {v.device}: they must be of one "
+            f"type and device."
         )
     if lengths is None:
         return
@@ -154,14 +143,12 @@ def check_same(name: str, kept: Tensor, new: Tensor) -> None:
         raise ValueError(
             f"{name}.shape={tuple(new.shape)}: the cache holds [*batch, kv_heads, n, d] = "
             f"{(*kept.shape[:-2], 'n', kept.shape[-1])}. reset() the cache for another batch, or select() "
-            f"rows; "
-            f"each layer needs its own cache."
+            f"rows; each layer needs its own cache."
         )
     if kept.dtype != new.dtype or kept.device != new.device:
         raise ValueError(
             f"{name} is {new.dtype} on {new.device}, the cache holds {kept.dtype} on {kept.device}: make the "
-            f"cache with dtype={new.dtype}, device={str(new.device)!r}, or keep autocast the same in every "
-            f"step."
+            f"cache with dtype={new.dtype}, device={str(new.device)!r}, or keep autocast as it was."
         )
 
 
@@ -180,8 +167,8 @@ def check_rows(batch: tuple[int, ...], rows: Tensor) -> None:
     _check_tensor("rows", rows)
     if len(batch) != 1:
         raise ValueError(
-            f"The cache's batch is {batch}: sequences can be chosen where the batch has one dimension; "
-            f"flatten it."
+            f"The cache's batch is {batch}: sequences can be chosen where the batch has one "
+            f"dimension; flatten it."
         )
     # Not uint8: torch takes it for a mask.
     known = rows.dtype in (torch.int64, torch.int32, torch.bool)

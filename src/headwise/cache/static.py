@@ -11,14 +11,15 @@ from torch import Tensor
 from headwise.cache.base import (
     Cache,
     CacheView,
-    after,
     check_chunk,
     check_crop,
     check_rows,
     check_same,
+    over_features,
     real_steps,
 )
 from headwise.masks import ValidKeys
+from headwise.positions.steps import steps_from
 
 
 class StaticCache(Cache):
@@ -46,14 +47,12 @@ class StaticCache(Cache):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__()
         batch = (batch,) if isinstance(batch, int) else tuple(batch)
         d_v = d_k if d_v is None else d_v
         if min(*batch, 0, 0) < 0 or min(kv_heads, max_length, d_k, d_v) < 1:
             raise ValueError(
                 f"batch={batch}, kv_heads={kv_heads}, max_length={max_length}, d_k={d_k}, d_v={d_v}: sizes "
-                f"must be "
-                f"1 or more (a batch may be empty)."
+                f"must be 1 or more (a batch may be empty)."
             )
         self.max_length = max_length
         # One slot more than is shown: padding is written there, so that it lands nowhere.
@@ -78,7 +77,7 @@ class StaticCache(Cache):
         return self._seen.clone()
 
     def next_positions(self, n: int, *, device: torch.device | str | None = None) -> Tensor:
-        return after(self._start, n)
+        return steps_from(self._start, n)
 
     def append(self, k: Tensor, v: Tensor, *, lengths: Tensor | None = None) -> CacheView:
         check_chunk(k, v, lengths)
@@ -104,7 +103,7 @@ class StaticCache(Cache):
             if slots.ndim == 1:
                 store.index_copy_(-2, slots, new)
             else:
-                store.scatter_(-2, slots[..., None, :, None].expand(new.shape), new)
+                store.scatter_(-2, over_features(slots).expand(new.shape), new)
         self._most = most
         every = torch.arange(self.max_length, device=k.device)
         k_positions = torch.where(every < self._start.unsqueeze(-1), every, -1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from headwise.positions.sinusoidal import check_width, steps_from
+from headwise.positions.steps import check_width, steps_from
 
 
 class LearnedPositions(nn.Module):

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from headwise.positions.angles import frequencies, precise
+from headwise.positions.steps import check_width, steps_from
 
 
 def sinusoidal(
@@ -88,18 +89,3 @@ class Sinusoidal(nn.Module):
 
     def extra_repr(self) -> str:
         return f"d_model={self.d_model}, base={self.base:g}"
-
-
-def steps_from(offset: int | Tensor, length: int, device: torch.device) -> Tensor:
-    """Positions offset, offset + 1, ...: [length], or [*batch, length] for an offset [*batch]."""
-    steps = torch.arange(length, device=device)
-    return offset.unsqueeze(-1) + steps if isinstance(offset, Tensor) else offset + steps
-
-
-def check_width(x: Tensor, d_model: int) -> None:
-    """Raise ValueError unless x is [*batch, length, d_model]."""
-    if x.ndim < 2 or x.shape[-1] != d_model:
-        raise ValueError(
-            f"x.shape={tuple(x.shape)}: expected [*batch, length, {d_model}]. Give the positions module "
-            f"d_model={x.shape[-1] if x.ndim else 1}, or x the width {d_model}."
-        )
