@@ -160,8 +160,8 @@ def problem(
     batch = check_tensors(q, k, v)
     check_options(q, mask=mask, bias=bias, scale=scale, softcap=softcap, sinks=sinks, dropout=dropout)
     heads, q_len, k_len = q.shape[-3], q.shape[-2], k.shape[-2]
-    check_positions("q_positions", q_positions, batch, q_len)
-    check_positions("k_positions", k_positions, batch, k_len)
+    check_positions("q_positions", q_positions, batch, q_len, q.device)
+    check_positions("k_positions", k_positions, batch, k_len, q.device)
     if k.shape[:-3] != q.shape[:-3]:
         k = k.expand(*batch, *k.shape[-3:])
     if v.shape[:-3] != q.shape[:-3]:

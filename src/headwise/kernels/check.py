@@ -9,6 +9,7 @@ from torch import Tensor
 
 from headwise.masks.base import Mask
 from headwise.masks.fits import broadcasts
+from headwise.positions.added import AddedScores
 from headwise.positions.base import Bias
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -66,8 +67,8 @@ def check_tensors(q: Tensor, k: Tensor, v: Tensor) -> tuple[int, ...]:
     for name, x in (("k", k), ("v", v)):
         if not broadcasts(x.shape[:-3], batch):
             raise ValueError(
-                f"{name}.shape={_shape(x)} has batch dimensions {list(x.shape[:-3])}, which don't broadcast to "
-                f"those of q, {list(batch)} (q.shape={_shape(q)})"
+                f"{name}.shape={_shape(x)} has batch dimensions {list(x.shape[:-3])}, which don't broadcast "
+                f"to those of q, {list(batch)} (q.shape={_shape(q)})"
             )
     return batch
 
@@ -90,6 +91,9 @@ def check_options(
             f"bias is a {type(bias).__name__}: pass a Bias (ALiBi, RelativeBuckets, ...) or a float tensor "
             "broadcastable to [*batch, heads, q_len, k_len]"
         )
+    numbers = bias.tensor if isinstance(bias, AddedScores) else bias
+    if isinstance(numbers, Tensor) and numbers.device != q.device:
+        raise ValueError(f"bias is on {numbers.device} and q on {q.device}: pass bias.to(q.device)")
     if scale is not None and not math.isfinite(scale):
         raise ValueError(f"scale={scale}: must be a finite number; leave it out for 1 / sqrt(d_k)")
     if scale is None and q.shape[-1] == 0:
@@ -111,7 +115,9 @@ def check_options(
             raise ValueError(f"sinks is on {sinks.device} and q on {q.device}: pass sinks.to(q.device)")
 
 
-def check_positions(name: str, positions: Tensor | None, batch: tuple[int, ...], length: int) -> None:
+def check_positions(
+    name: str, positions: Tensor | None, batch: tuple[int, ...], length: int, device: torch.device
+) -> None:
     """Check that explicit positions are int64 [length] or [*batch, length]."""
     if positions is None:
         return
@@ -123,6 +129,8 @@ def check_positions(name: str, positions: Tensor | None, batch: tuple[int, ...],
             f"{name}.shape={_shape(positions)}: must be [{length}] (the same for the whole batch) or "
             f"{[*batch, length]}"
         )
+    if positions.device != device:
+        raise ValueError(f"{name} is on {positions.device}, not on {device}: pass {name}.to({str(device)!r})")
 
 
 def _not_a_mask(mask: object) -> str:

@@ -140,9 +140,10 @@ def check_inputs(
     if memory_positions is not None and isinstance(cache, CrossCache) and cache.filled:
         _check_kept(memory_positions, cache.positions)
     # Before rotary positions turn anything.
-    check_positions("positions", positions, tuple(x.shape[:-2]), x.shape[-2])
+    check_positions("positions", positions, tuple(x.shape[:-2]), x.shape[-2], x.device)
     if memory is not None:
-        check_positions("memory_positions", memory_positions, tuple(memory.shape[:-2]), memory.shape[-2])
+        lead = tuple(memory.shape[:-2])
+        check_positions("memory_positions", memory_positions, lead, memory.shape[-2], memory.device)
     if isinstance(cache, Cache) and positions is not None:
         raise ValueError(
             "positions= with a cache: the cache knows the positions of its steps; leave them out."
