@@ -250,7 +250,7 @@ class _Call:
             what = f"S + {type(problem.bias).__name__}"
             yield Step("score bias", what, shape, parameters=_parameters(own), bytes=wide, held=False)
         if problem.mask is not None:
-            seen = f"{visible_pairs(problem):,} of {pairs:,} pairs visible"
+            seen = f"{int(problem.mask.count(frame).sum()):,} of {pairs:,} pairs visible"
             yield Step("mask", f"{problem.mask.describe()}: {seen}", shape, bytes=pairs, held=False)
         sinks = 0 if layer.sinks is None else layer.sinks.numel()
         softmax = "P = softmax(S)" if layer.sinks is None else "P = softmax(S, sink)"
@@ -275,25 +275,6 @@ class _Call:
         formula = formula if getattr(part, "bias", None) is None or "+ b" in formula else f"{formula} + b"
         flops = 2 * prod(given) * made.shape[-1]  # 2 m n k, where given is [m, n] and made [m, k]
         yield Step(name, formula, tuple(made.shape), _parameters(part), flops, _bytes(made))
-
-
-def visible_pairs(problem: Problem) -> int:
-    """How many pairs of query and key the mask allows, over all batch entries and heads.
-
-    Counted a few rows at a time; memory is linear in length.
-    """
-    frame, mask = problem.frame, problem.mask
-    lead = prod(frame.batch) * frame.heads
-    if mask is None:
-        return lead * frame.q_len * frame.k_len
-    rows = max(1, 2**20 // max(1, lead * frame.k_len))
-    seen = 0
-    for first in range(0, frame.q_len, rows):
-        count = min(rows, frame.q_len - first)
-        block = mask.block(frame, slice(first, first + count), slice(0, frame.k_len))
-        if block.numel():
-            seen += int(block.sum()) * (lead * count * frame.k_len // block.numel())
-    return seen
 
 
 def _parameters(part: nn.Module | None) -> int:

@@ -59,9 +59,8 @@ def strips(problem: Problem, height: int) -> Iterator[Strip]:
         return
     tiles = problem.mask.tiles(problem.frame, height, KEY_TILE)
     tiles = tiles.reshape(-1, *tiles.shape[-2:])
-    codes = torch.where(
-        (tiles == Tile.EMPTY).all(0), int(Tile.EMPTY), torch.where((tiles == Tile.FULL).all(0), 2, 1)
-    )
+    empty, full = (tiles == Tile.EMPTY).all(0), (tiles == Tile.FULL).all(0)
+    codes = torch.where(empty, int(Tile.EMPTY), torch.where(full, int(Tile.FULL), int(Tile.PARTIAL)))
     for start, row in zip(starts, codes.expand(len(starts), -(-k_len // KEY_TILE)).tolist(), strict=True):
         yield _strip(slice(start, min(start + height, q_len)), row, k_len, problem.frame.device)
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from headwise.kernels.choose import choose
 from headwise.kernels.packing import pack, unpack
 from headwise.kernels.pair import PairKernel
-from headwise.kernels.problem import Problem
+from headwise.kernels.problem import Problem, score_dtype
 from headwise.masks.frame import Frame
 
 
@@ -67,17 +67,9 @@ def _problem(
     kernel: str,
     strict: bool,
 ) -> Problem:
-    batch, heads, q_len, k_len = (q.shape[0],), q.shape[1], q.shape[2], k.shape[2]
+    sizes = (q.shape[0],), q.shape[1], q.shape[2], k.shape[2]
     frame = Frame.starting(
-        batch,
-        heads,
-        q_len,
-        k_len,
-        q_start=q_start,
-        k_start=k_start,
-        q_pos=q_pos,
-        k_pos=k_pos,
-        device=q.device,
+        *sizes, q_start=q_start, k_start=k_start, q_pos=q_pos, k_pos=k_pos, device=q.device
     )
     return Problem(
         q,
@@ -100,6 +92,10 @@ _ARGUMENTS = (
     "SymInt q_start, SymInt k_start, str mask, Tensor[] mask_tensors, str bias, Tensor[] bias_tensors, "
     "float scale, float? softcap, float dropout, str kernel, bool strict"
 )
+_NAMES = [argument.split()[1] for argument in _ARGUMENTS.split(", ")]
+_SINKS, _MASK_TENSORS, _BIAS_TENSORS, _KERNEL = (
+    _NAMES.index(name) for name in ("sinks", "mask_tensors", "bias_tensors", "kernel")
+)
 
 
 def _attention(*arguments: Any) -> tuple[Tensor, Tensor]:
@@ -110,8 +106,7 @@ def _attention(*arguments: Any) -> tuple[Tensor, Tensor]:
 
 def _attention_fake(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
     shape = (q.shape[0], q.shape[1], q.shape[2])
-    dtype = torch.float64 if q.dtype == torch.float64 else torch.float32
-    return v.new_empty(*shape, v.shape[3]), q.new_empty(shape, dtype=dtype)
+    return v.new_empty(*shape, v.shape[3]), q.new_empty(shape, dtype=score_dtype(q.dtype))
 
 
 def _backward(
@@ -182,8 +177,6 @@ def _autograd(ctx: Any, d_out: Tensor | None, d_lse: Tensor | None) -> tuple[Any
     answer[_BIAS_TENSORS] = grads
     return tuple(answer)
 
-
-_SINKS, _MASK_TENSORS, _BIAS_TENSORS, _KERNEL = 3, 10, 12, 16
 
 torch.library.define("headwise::attention", f"({_ARGUMENTS}) -> (Tensor, Tensor)")
 torch.library.define(

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from headwise.kernels.base import Kernel
+from headwise.kernels.blocks import fold
 from headwise.kernels.live import all_finite
 from headwise.kernels.problem import Problem
 from headwise.kernels.tiled import Tiled
@@ -91,10 +92,8 @@ def block_mask(mask: Mask, frame: Frame) -> Any:
     """The mask as flex_attention's BlockMask, from tiles: the matrix is never built."""
     from torch.nn.attention.flex_attention import BlockMask
 
-    tiles = mask.tiles(frame, _BLOCK, _BLOCK)
-    full = (-(-frame.q_len // _BLOCK), -(-frame.k_len // _BLOCK))
-    tiles = tiles.reshape((1,) * (4 - tiles.ndim) + tiles.shape)
-    tiles = tiles.expand(frame.batch[0], frame.heads, *full)
+    sizes = (-(-frame.q_len // _BLOCK), -(-frame.k_len // _BLOCK))
+    tiles = fold(mask.tiles(frame, _BLOCK, _BLOCK)).expand(frame.batch[0], frame.heads, *sizes)
     return BlockMask.from_kv_blocks(
         *_listed(tiles == Tile.PARTIAL),
         *_listed(tiles == Tile.FULL),

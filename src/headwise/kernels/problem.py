@@ -60,8 +60,8 @@ class Problem:
 
     @property
     def score_dtype(self) -> torch.dtype:
-        """Scores, softmax and log-sum-exp are at least float32, whatever the inputs are."""
-        return torch.float64 if self.q.dtype == torch.float64 else torch.float32
+        """What scores, softmax and log-sum-exp are computed in; see the function of this name."""
+        return score_dtype(self.q.dtype)
 
     def flatten(self) -> Problem:
         """The same problem with all batch dimensions as one; views wherever strides allow."""
@@ -105,3 +105,8 @@ class Problem:
         sinks = rest.pop(0) if has_sinks else None
         bias = None if self.bias is None else self.bias.with_tensors(*rest)
         return replace(self, q=q, k=k, v=v, sinks=sinks, bias=bias)
+
+
+def score_dtype(inputs: torch.dtype) -> torch.dtype:
+    """Scores, softmax and log-sum-exp are at least float32, whatever the inputs are."""
+    return torch.float64 if inputs == torch.float64 else torch.float32
