@@ -9,13 +9,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
 FusedLayout = Literal["stacked", "per_head"]
-FUSED_LAYOUTS = ("stacked", "per_head")
+FUSED_LAYOUTS = get_args(FusedLayout)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ on i - j alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from headwise.positions.angles import frequencies, precise
 
 Layout = Literal["half", "interleaved"]
-LAYOUTS = ("half", "interleaved")
+LAYOUTS = get_args(Layout)
 
 
 class Rotary(nn.Module):
