@@ -24,6 +24,7 @@ _EXAMPLE = re.compile(
 _FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _SPAN = re.compile(r"`([^`\n]+)`")
+_FILE = re.compile(r"[\w*-][\w./*-]*(?:\.py|\.md|\.toml|/)")
 _NAME = re.compile(r"(?<![\w./])(?:hw|headwise)((?:\.[A-Za-z_]\w*)+)")
 
 
@@ -80,6 +81,11 @@ class Page:
         spans = " ".join(_SPAN.findall(self.prose))
         return {f"headwise{found}" for found in _NAME.findall(spans)}
 
+    @property
+    def files(self) -> set[str]:
+        """Code spans that name a source file, a page or a folder."""
+        return {span for span in _SPAN.findall(self.prose) if _FILE.fullmatch(span)}
+
     def run(self) -> Iterator[tuple[Example, str]]:
         """Each example with what it printed."""
         names: dict[str, Any] = {"__name__": f"example of {self.name}"}
@@ -100,6 +106,11 @@ def pages() -> list[Page]:
         if path.exists()
     ]
     return [Page(path) for path in (*top, *sorted((ROOT / "docs").glob("**/*.md")))]
+
+
+def is_file(name: str) -> bool:
+    """Whether a path (or pattern) leads somewhere, from the top or from the package."""
+    return any(any(top.glob(name)) for top in (ROOT, ROOT / "src" / "headwise"))
 
 
 def exists(name: str) -> bool:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from pages import ROOT, Page, exists, pages
+from pages import ROOT, Page, exists, is_file, pages
 
 PAGES = pages()
 # Pages whose examples a test of their own runs, beside other checks
@@ -53,6 +53,12 @@ def test_links_lead_somewhere(page: Page) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_names_exist(page: Page) -> None:
     gone = {name for name in page.names if not exists(name)}
+    assert not gone
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_exist(page: Page) -> None:
+    gone = {name for name in page.files if not is_file(name)}
     assert not gone
 
 
