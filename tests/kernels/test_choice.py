@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import headwise
 from headwise.attention import attention, explain
@@ -75,6 +76,13 @@ def test_explain_computes_nothing_and_leaves_the_generator_alone() -> None:
     meta = [t.to("meta") for t in (q, k, v)]
     assert explain(*meta).kernel.name == "reference"  # sizes are enough
     assert attention(*meta).shape == (2, 4, 7, 5)
+
+
+def test_fake_tensors_are_asked_for_their_sizes_alone() -> None:
+    with FakeTensorMode():
+        q, k, v = drawn()
+        assert attention(q, k, v, mask=Causal()).shape == (2, 4, 7, 5)
+        assert attention(q, k, v, mask=Causal() & KeyLengths(3), dropout=0.5).shape == (2, 4, 7, 5)
 
 
 def test_strict_refuses_memory_that_grows_with_the_product() -> None:

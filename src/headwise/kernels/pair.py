@@ -92,7 +92,7 @@ def _graph_of_grads(
         raise RuntimeError(
             f"a second derivative through the kernel {ctx.kernel.name!r} is computed by 'reference', whose "
             f"memory grows with q_len x k_len = {problem.frame.q_len} x {problem.frame.k_len}, and "
-            "strict=True forbids that: pass strict=False, or kernel='reference' if the memory is acceptable"
+            "strict=True forbids that: pass strict=False if the memory is acceptable"
         )
     wanted = ctx.needs_input_grad[2:]
     sources = [t for t, want in zip(tensors, wanted, strict=True) if want]

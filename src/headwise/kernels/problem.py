@@ -7,6 +7,7 @@ from math import prod
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 
 from headwise.masks.base import Mask
 from headwise.masks.frame import Frame
@@ -59,6 +60,11 @@ class Problem:
         return self.v.shape[-1]
 
     @property
+    def holds_values(self) -> bool:
+        """Whether the tensors hold numbers, and not just shapes (meta and fake tensors)."""
+        return self.q.device.type != "meta" and not isinstance(self.q, FakeTensor)
+
+    @property
     def score_dtype(self) -> torch.dtype:
         """What scores, softmax and log-sum-exp are computed in; see the function of this name."""
         return score_dtype(self.q.dtype)
@@ -67,13 +73,10 @@ class Problem:
         """The same problem with all batch dimensions as one; views wherever strides allow."""
         if len(self.frame.batch) == 1:
             return self
-        return self._select(slice(None))
+        return self.select(slice(None))
 
-    def at(self, index: slice) -> Problem:
-        """Some batch entries of a flat problem (dropout seeds a row by its place in the whole)."""
-        return self._select(index)
-
-    def _select(self, index: slice) -> Problem:
+    def select(self, index: slice) -> Problem:
+        """The problem of some batch entries: all batch dimensions become one, of which `index` is kept."""
         batch = self.frame.batch
         count = prod(batch)
         first, _, _ = index.indices(count)

@@ -7,182 +7,13 @@ computes it again from the log-sum-exp.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
-from headwise.kernels.blocks import Strip, allowed, fold, strips, within
-from headwise.kernels.dropout import keep
-from headwise.kernels.live import all_finite, finite_rows, live_product
+from headwise.kernels.live import all_finite, finite_rows
 from headwise.kernels.pair import Grads, PairKernel
 from headwise.kernels.problem import Problem
-
-# Scores in one slab. 4 MiB of float32 stays in a CPU's last-level cache and feeds a GEMM well; a GPU
-# wants fewer, larger launches.
-_SLAB = {"cpu": 1 << 20, "other": 1 << 24}
-_TALLEST = 256  # rows of a strip: more wastes work on a causal diagonal
-_SHORTEST = 16  # fewer starve the GEMM
-
-
-def slab_size(problem: Problem) -> int:
-    return _SLAB.get(problem.q.device.type, _SLAB["other"])
-
-
-@dataclass
-class _Slab:
-    """Some batch entries and key/value heads of one strip, and the scores of their block.
-
-    n = batch entries x key/value heads of the slab, G = query heads per key/value head.
-    """
-
-    entries: slice  # of the whole (flat) problem
-    kv_heads: slice
-    heads: slice
-    strip: Strip
-    shape: tuple[int, int, int, int]  # entries, heads, rows, columns
-    q: Tensor  # [n, G r, d_k]
-    k: Tensor  # [n, c, d_k]
-    v: Tensor  # [n, c, d_v]
-    scores: Tensor  # [entries, heads, r, c]; forward and backward overwrite it
-    tanh: Tensor | None  # of the scores, where there is a softcap
-    allow: Tensor | None  # of the part of the columns that isn't open to every row
-    live: Tensor | None  # which pairs take part; only where some value isn't finite
-    keep: Tensor | None  # dropout
-
-    def grouped(self, x: Tensor) -> Tensor:
-        """[entries, heads, r, ...] -> [n, G r, ...], the shape in which a GEMM meets k and v."""
-        return x.reshape(self.k.shape[0], self.q.shape[1], x.shape[-1])
-
-    def masked_(self, x: Tensor, value: float) -> Tensor:
-        """Write `value` where the mask does not allow, in place."""
-        if self.allow is not None and self.strip.partial is not None:
-            x[..., self.strip.partial].masked_fill_(~self.allow, value)
-        return x
-
-    def product(self, left: Tensor, right: Tensor, *, transposed: bool = False) -> Tensor:
-        """left @ right, in which masked pairs take no part even if they hold NaN."""
-        if self.live is None:
-            return torch.bmm(left, right)
-        live = self.grouped(self.live)
-        return live_product(left, live.mT if transposed else live, right)
-
-
-def _strip_height(problem: Problem) -> int:
-    """Rows per strip, such that one key/value head's block, and the blocks that a mask or a bias makes
-    for all heads at once, stay within the slab."""
-    frame = problem.frame
-    width = max(1, frame.k_len)
-    at_once = frame.heads if problem.bias is not None else problem.groups
-    rows = max(_SHORTEST, slab_size(problem) // (width * at_once))
-    return max(1, min(_TALLEST, rows, frame.q_len))
-
-
-def _slabs(problem: Problem, finite: bool) -> Iterator[_Slab | tuple[slice, Strip]]:
-    """Every slab of a flat problem; for strips whose rows may attend to nothing, just the place."""
-    frame = problem.frame
-    height = _strip_height(problem)
-    per_head = height * max(1, frame.k_len) * problem.groups
-    entries_at_once = max(1, slab_size(problem) // (per_head * problem.kv_heads))
-    if not problem.by_batch() and (problem.bias is None):
-        # Nothing differs between batch entries, so one strip serves all of them.
-        yield from _slabs_of(problem, slice(0, frame.batch[0]), height, entries_at_once, finite)
-        return
-    for first in range(0, frame.batch[0], entries_at_once):
-        chosen = slice(first, min(first + entries_at_once, frame.batch[0]))
-        yield from _slabs_of(problem.at(chosen), chosen, height, entries_at_once, finite)
-
-
-def _slabs_of(
-    problem: Problem, entries: slice, height: int, entries_at_once: int, finite: bool
-) -> Iterator[_Slab | tuple[slice, Strip]]:
-    count = problem.frame.batch[0]
-    for strip in strips(problem, height):
-        if strip.cols is None:
-            yield entries, strip
-            continue
-        allow = None
-        if strip.partial is not None:
-            allow = allowed(problem, strip.rows, within(strip.cols, strip.partial))
-        bias = None
-        if problem.bias is not None:
-            bias = fold(problem.bias.block(problem.frame, strip.rows, strip.cols))
-        block = strip.height * strip.width * problem.groups
-        heads_at_once = max(1, min(problem.kv_heads, slab_size(problem) // block))
-        step = entries_at_once if heads_at_once == problem.kv_heads else 1
-        for b in range(0, count, step):
-            some = slice(b, min(b + step, count))
-            for h in range(0, problem.kv_heads, heads_at_once):
-                kv_heads = slice(h, min(h + heads_at_once, problem.kv_heads))
-                slab = _slab(problem, entries.start, some, kv_heads, strip, allow, bias, finite)
-                if not finite:
-                    slab.live = slab.scores != float("-inf")
-                yield slab
-
-
-def _slab(
-    problem: Problem,
-    offset: int,
-    entries: slice,
-    kv_heads: slice,
-    strip: Strip,
-    allow: Tensor | None,
-    bias: Tensor | None,
-    finite: bool,
-) -> _Slab:
-    groups, dtype = problem.groups, problem.score_dtype
-    heads = slice(kv_heads.start * groups, kv_heads.stop * groups)
-    q = problem.q[entries, heads, strip.rows].to(dtype) * problem.scale  # [b, h, r, d_k]
-    k = problem.k[entries, kv_heads, strip.cols].to(dtype)  # [b, hk, c, d_k]
-    v = problem.v[entries, kv_heads, strip.cols].to(dtype)
-    count = k.shape[0] * k.shape[1]
-    q = q.reshape(count, groups * strip.height, q.shape[-1])
-    k, v = k.reshape(count, *k.shape[2:]), v.reshape(count, *v.shape[2:])
-    shape = (entries.stop - entries.start, heads.stop - heads.start, strip.height, strip.width)
-    scores = torch.bmm(q, k.mT).view(shape)
-    tanh = None
-    if problem.softcap is not None:
-        tanh = scores.div_(problem.softcap).tanh_()
-        scores = tanh * problem.softcap
-    if bias is not None:
-        added = _part(bias, entries, heads)
-        scores += added
-        if not finite:  # a bias of -inf hides, and NaN - inf would be NaN
-            scores.masked_fill_(added == float("-inf"), float("-inf"))
-    drop = None
-    if problem.dropout:
-        whole = problem.at(entries)
-        drop = keep(whole, strip.rows, _index(strip), kv_heads)
-    slab = _Slab(
-        entries=slice(offset + entries.start, offset + entries.stop),
-        kv_heads=kv_heads,
-        heads=heads,
-        strip=strip,
-        shape=shape,
-        q=q,
-        k=k,
-        v=v,
-        scores=scores,
-        tanh=tanh,
-        allow=None if allow is None else _part(allow, entries, heads),
-        live=None,
-        keep=drop,
-    )
-    slab.masked_(slab.scores, float("-inf"))
-    return slab
-
-
-def _index(strip: Strip) -> slice | Tensor:
-    if strip.cols is None:
-        raise RuntimeError("a strip without columns has no slab")
-    return strip.cols
-
-
-def _part(block: Tensor, entries: slice, heads: slice) -> Tensor:
-    """The entries and heads of a block [B or 1, H or 1, r, c]."""
-    block = block if block.shape[0] == 1 else block[entries]
-    return block if block.shape[1] == 1 else block[:, heads]
+from headwise.kernels.slabs import Slab, slabs
 
 
 class Tiled(PairKernel):
@@ -190,8 +21,8 @@ class Tiled(PairKernel):
     linear_memory = True
 
     def supports(self, problem: Problem) -> tuple[str, ...]:
-        if problem.q.device.type == "meta":
-            return ("meta tensors hold no values, and this kernel looks at some to skip what is masked",)
+        if not problem.holds_values:
+            return ("the tensors hold no values, and this kernel looks at some to skip what is masked",)
         return ()
 
     def forward(self, problem: Problem) -> tuple[Tensor, Tensor]:
@@ -203,9 +34,7 @@ class Tiled(PairKernel):
         if lse.numel() == 0:  # nothing to say (not so where d_v is 0)
             return out, lse
         finite = all_finite(problem.v) and (problem.bias is None or all_finite(problem.q, problem.k))
-        for slab in _slabs(problem, finite):
-            if isinstance(slab, tuple):
-                continue
+        for slab in slabs(problem, finite):
             place = (slab.entries, slab.heads, slab.strip.rows)
             part, part_lse = _forward(problem, slab)
             out[place], lse[place] = part, part_lse
@@ -228,9 +57,8 @@ class Tiled(PairKernel):
             delta = torch.zeros_like(delta) if d_lse is None else -d_lse.to(dtype)
         if lse.numel():
             coarse = rounded_off(lse)
-            for slab in _slabs(problem, finite):
-                if not isinstance(slab, tuple):
-                    _backward(problem, slab, lse, delta, d_out, grads, coarse)
+            for slab in slabs(problem, finite):
+                _backward(problem, slab, lse, delta, d_out, grads, coarse)
         if problem.sinks is None:
             return grads
         # d lse / d sink = exp(sink - lse), and so for the weights: the sink is a key whose value is 0.
@@ -238,7 +66,7 @@ class Tiled(PairKernel):
         return grads._replace(sinks=-(share * delta).sum((0, 2)).to(problem.sinks.dtype))
 
 
-def _forward(problem: Problem, slab: _Slab) -> tuple[Tensor, Tensor]:
+def _forward(problem: Problem, slab: Slab) -> tuple[Tensor, Tensor]:
     scores = slab.scores
     top = scores.amax(-1)  # [b, h, r]
     weights = torch.softmax(scores, -1, out=scores)
@@ -269,7 +97,7 @@ def rounded_off(lse: Tensor) -> bool:
     return bool((lse.abs() > limit).logical_and_(lse.isfinite()).any())
 
 
-def _softmax(problem: Problem, slab: _Slab) -> Tensor:
+def _softmax(problem: Problem, slab: Slab) -> Tensor:
     scores = slab.scores
     if problem.sinks is not None:
         sink = problem.sinks[slab.heads].to(scores.dtype).view(-1, 1, 1)
@@ -279,7 +107,7 @@ def _softmax(problem: Problem, slab: _Slab) -> Tensor:
 
 
 def _backward(
-    problem: Problem, slab: _Slab, lse: Tensor, delta: Tensor, d_out: Tensor, grads: Grads, coarse: bool
+    problem: Problem, slab: Slab, lse: Tensor, delta: Tensor, d_out: Tensor, grads: Grads, coarse: bool
 ) -> None:
     """With D = d_out V^T:  dS = P * (D - delta), dV = P^T d_out, dQ = scale dS K, dK = scale dS^T Q."""
     place = (slab.entries, slab.heads, slab.strip.rows)
@@ -324,11 +152,11 @@ def _backward(
     _add_columns(grads.v, slab, d_v)
 
 
-def _add_columns(total: Tensor, slab: _Slab, part: Tensor) -> None:
+def _add_columns(total: Tensor, slab: Slab, part: Tensor) -> None:
     """total[entries, kv_heads, cols] += part [n, c, d]."""
     target = total[slab.entries, slab.kv_heads]
     part = part.view(*target.shape[:2], *part.shape[1:])
-    cols = _index(slab.strip)
+    cols = slab.strip.cols
     if isinstance(cols, slice):
         target[:, :, cols] += part
     else:
@@ -340,7 +168,7 @@ def _zeros(tensor: Tensor) -> Tensor:
     return torch.zeros_like(tensor, dtype=torch.promote_types(tensor.dtype, torch.float32))
 
 
-def _bias_backward(problem: Problem, slab: _Slab, d_scores: Tensor, grads: Grads) -> None:
+def _bias_backward(problem: Problem, slab: Slab, d_scores: Tensor, grads: Grads) -> None:
     if problem.bias is None or not grads.bias:
         return
     frame = problem.frame
@@ -350,4 +178,4 @@ def _bias_backward(problem: Problem, slab: _Slab, d_scores: Tensor, grads: Grads
         whole[:, slab.heads] = d_scores
     bias = problem.bias.select(frame.batch, slab.entries)
     into = problem.bias.with_tensors(*grads.bias).select(frame.batch, slab.entries).tensors()
-    bias.backward(problem.at(slab.entries).frame, slab.strip.rows, _index(slab.strip), whole, into)
+    bias.backward(problem.select(slab.entries).frame, slab.strip.rows, slab.strip.cols, whole, into)
