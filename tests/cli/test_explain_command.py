@@ -26,6 +26,8 @@ def test_it_says_what_the_library_says():
     ("arguments", "says"),
     [
         (["--kv-heads", "3"], "kv_heads=3"),
+        (["--kv-heads", "0"], "kv_heads=0"),
+        (["--d-k", "0", "--d-v", "3"], "d_k is 0"),
         (["--dtype", "int8"], "--dtype int8: choose one of"),
         (["--window", "-1"], "--window -1"),
         (["--length", "-5"], "-5"),

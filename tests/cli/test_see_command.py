@@ -1,18 +1,23 @@
 """The command as a person or a program runs it."""
 
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from headwise._version import __version__
 from headwise.cli import see as command
 from headwise.cli.app import app
+from headwise.cli.report import render
+from headwise.cli.table import print_heads
 
 ESCAPES = re.compile(r"\x1b\[")
 
@@ -71,6 +76,29 @@ def test_one_head_shows_the_strongest_keys_of_every_token(seen):
         if place:
             line = next(line for line in result.stdout.splitlines() if re.match(rf" *{place} +\S", line))
             assert f"{seen.reading.tokens[place - 1]} " in line, (place, token)
+
+
+def test_no_token_commands_the_terminal_or_the_page(seen):
+    """A model's vocabulary may hold anything: escape sequences, markup of the terminal's or the page's."""
+    evil = "\x1b]0;title\x07[red]</script><script>alert(1)</script>"
+    tokens = (seen.reading.tokens[0], *[evil] * (len(seen.reading.tokens) - 2), seen.reading.tokens[-1])
+    hostile = replace(seen, model=evil, reading=replace(seen.reading, tokens=tokens))
+    console = Console(file=io.StringIO(), width=200)
+    print_heads(console, hostile, [hostile.of(0, 2)], arrow="->")
+    printed = console.file.getvalue()
+    assert "\x1b" not in printed
+    assert "\x07" not in printed
+    assert r"\x1b]0;title\x07[red]</script>" in printed
+    page = render(hostile, text=evil, origin=evil)
+    assert "<script>alert" not in page
+    assert page.count("<script") == page.count("</script>") == 3
+
+
+def test_error_messages_are_printable():
+    result = run("see", "--model", "\x1b[31mred", "word")
+    assert result.exit_code == 2
+    assert "\x1b" not in result.stderr
+    assert r"--model \x1b[31mred" in result.stderr
 
 
 def test_json_is_all_that_is_printed(seen):

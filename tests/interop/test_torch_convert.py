@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.ao.nn import quantizable
 
 from headwise.interop.torch import MultiheadAttention, from_torch, to_torch
 from headwise.masks import Allow
@@ -135,3 +136,21 @@ def test_replaced_projections_are_refused() -> None:
     layer.v_proj = nn.Sequential(layer.v_proj)  # as an adapter would wrap it
     with pytest.raises(ValueError, match="v_proj is a Sequential"):
         to_torch(layer)
+
+
+def test_a_subclass_with_ways_of_its_own_is_refused() -> None:
+    """Its parameters of the torch kind may be unused: torch's quantizable attention has others."""
+
+    class Own(nn.MultiheadAttention):
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            return super().forward(*args, **kwargs)
+
+    class Named(nn.MultiheadAttention):
+        """Nothing but a name."""
+
+    for module in (Own(WIDTH, HEADS), quantizable.MultiheadAttention(WIDTH, HEADS)):
+        with pytest.raises(TypeError, match="with a forward of its own"):
+            from_torch(module)
+    x = torch.randn(BATCH, Q_LEN, WIDTH)
+    for module in (Named(WIDTH, HEADS, batch_first=True), MultiheadAttention(WIDTH, HEADS, batch_first=True)):
+        torch.testing.assert_close(from_torch(module)(x), module(x, x, x)[0])

@@ -123,6 +123,8 @@ def test_matches_hugging_face(layout: str) -> None:
         (lambda: Rotary(6, rotary_dim=0), "from 2 to d_k"),
         (lambda: Rotary(6, layout="neox"), "layout='neox'"),
         (lambda: Rotary(6, base=0.0), "base=0"),
+        (lambda: Rotary(6, base=float("nan")), "base=nan"),
+        (lambda: Rotary(6, base=float("inf")), "base=inf"),
         (lambda: Rotary(6)(torch.zeros(2, 3, 4), torch.arange(3)), r"\[\*batch, heads, length, 6\]"),
         (lambda: Rotary(6)(torch.zeros(2, 3, 6), torch.arange(4)), r"positions\.shape=\(4,\)"),
         (

@@ -89,6 +89,19 @@ def test_wrong_sizes() -> None:
         sinusoidal(3, 5, positions=torch.arange(4))
     with pytest.raises(ValueError, match="max_length=0"):
         LearnedPositions(0, 3)
+    for base in (0.0, -2.0, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match=f"base={base}"):
+            Sinusoidal(5, base=base)(torch.zeros(2, 3, 5))
+    with pytest.raises(TypeError, match=r"dtype=torch\.int64"):  # all zeros and ones
+        Sinusoidal(5)(torch.zeros(2, 3, 5, dtype=torch.int64))
+    learned, x = LearnedPositions(7, 5), torch.zeros(2, 3, 5)
+    for positions in (torch.arange(2), torch.zeros(3, 3).long(), torch.zeros(1, 1, 3).long()):
+        with pytest.raises(ValueError, match=r"positions.shape=.* and x.shape=\(2, 3, 5\)"):
+            learned(x, positions=positions)
+    torch.testing.assert_close(learned(x, positions=torch.tensor([[0, 1, 2]])), learned(x))
+    for wrong in (torch.arange(3.0), torch.tensor([True, False, True])):
+        with pytest.raises(TypeError, match=f"positions are {wrong.dtype}"):
+            learned(x, positions=wrong)
 
 
 def test_empty() -> None:

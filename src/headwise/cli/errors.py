@@ -18,6 +18,11 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        line = " ".join(str(error).split())
+        line = printable(" ".join(str(error).split()))
         typer.echo(f"headwise: {line}", err=True)
         raise typer.Exit(2) from None
+
+
+def printable(text: str) -> str:
+    """Control characters written out (\\x1b), so that no file's name or token can command a terminal."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)

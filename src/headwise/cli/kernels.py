@@ -44,13 +44,14 @@ def explain_sizes(
         raise UserError(f"--dtype {dtype}: choose one of {', '.join(DTYPES)}")
     if window is not None and window < 0:
         raise UserError(f"--window {window} must be 0 or more: the number of tokens before each one")
-    keys, groups = memory_length or length, kv_heads or heads
+    keys = length if memory_length is None else memory_length
+    groups = heads if kv_heads is None else kv_heads
     mask = all_of(Causal() if causal else None, None if window is None else Window(before=window, after=0))
     place: dict[str, Any] = {"dtype": DTYPES[dtype], "device": device, "requires_grad": grad}
     try:
         q = torch.empty(batch, heads, length, d_k, **place)
         k = torch.empty(batch, groups, keys, d_k, **place)
-        v = torch.empty(batch, groups, keys, d_v or d_k, **place)
+        v = torch.empty(batch, groups, keys, d_k if d_v is None else d_v, **place)
         return str(explain(q, k, v, mask=mask, softcap=softcap, dropout=dropout))
     # Of a missing device torch says so by an AssertionError or a RuntimeError.
     except (AssertionError, RuntimeError, TypeError, ValueError) as error:

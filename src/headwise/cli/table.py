@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headwise.cli.classify import RULES
+from headwise.cli.errors import printable
 from headwise.cli.look import HeadFacts, Seen
 
 STYLES = {
@@ -93,7 +94,7 @@ def print_heads(console: Console, seen: Seen, chosen: Sequence[HeadFacts], *, ar
 
 def headline(seen: Seen) -> Text:
     size = len(seen.reading.tokens)
-    text = Text.assemble((seen.model, "bold"))
+    text = Text.assemble((printable(seen.model), "bold"))
     return text.append(f": {seen.layers} layers x {seen.heads} heads, {size} tokens")
 
 
@@ -115,4 +116,4 @@ def notes(seen: Seen) -> list[str]:
 
 
 def _token(seen: Seen, place: int) -> str:
-    return seen.reading.tokens[place]
+    return printable(seen.reading.tokens[place])

@@ -44,7 +44,9 @@ class LearnedPositions(nn.Module):
             positions: the positions themselves, int64 [length] or [*batch, length], in place of `offset`.
 
         Raises:
-            ValueError: x isn't `d_model` wide, or a position is below 0 or beyond the table.
+            TypeError: positions that are no whole numbers.
+            ValueError: x isn't `d_model` wide, positions that don't fit it, or a position is below 0 or
+                beyond the table.
         """
         check_width(x, self.d_model)
         length = x.shape[-2]
@@ -54,6 +56,17 @@ class LearnedPositions(nn.Module):
             return x + self.weight[offset : offset + length].to(x.dtype)
         if positions is None:
             positions = steps_from(offset, length, x.device)
+        if positions.dtype not in (torch.int64, torch.int32):
+            raise TypeError(
+                f"positions are {positions.dtype}: the table has one vector for each whole number."
+            )
+        lead = zip(reversed(positions.shape[:-1]), reversed(x.shape[:-2]), strict=False)
+        fits = positions.ndim < x.ndim and all(have in (1, want) for have, want in lead)
+        if not fits or positions.shape[-1:] != (length,):
+            raise ValueError(
+                f"positions.shape={tuple(positions.shape)} and x.shape={tuple(x.shape)}: expected positions "
+                f"[length] or [*batch, length] for x [*batch, length, d_model]."
+            )
         if not torch.compiler.is_compiling() and positions.numel():
             low, high = int(positions.min()), int(positions.max())
             if low < 0 or high >= self.max_length:

@@ -6,6 +6,7 @@ on i - j alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Literal, get_args
 
@@ -57,7 +58,7 @@ class Rotary(nn.Module):
         super().__init__()
         rotary_dim = d_k if rotary_dim is None else rotary_dim
         check_rotary(d_k, rotary_dim, layout)
-        if base <= 0:
+        if not 0 < base < math.inf:
             raise ValueError(f"base={base}: must be above 0 (the paper's is 10000).")
         self.d_k = d_k
         self.base = base

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -37,8 +39,16 @@ def sinusoidal(
     Returns: [..., length, d_model].
 
     Raises:
-        ValueError: `d_model` below 1, `length` below 0, or `positions` whose last dimension isn't `length`.
+        ValueError: `d_model` below 1, `length` below 0, a base that isn't a positive number, or `positions`
+            whose last dimension isn't `length`.
+        TypeError: a `dtype` that holds no fractions.
     """
+    if not 0 < base < math.inf:
+        raise ValueError(f"base={base}: must be a number above 0 (the paper's is 10000).")
+    if dtype is not None and not dtype.is_floating_point:
+        raise TypeError(
+            f"dtype={dtype}: sines and cosines lie between -1 and 1, so it must be floating-point."
+        )
     if d_model < 1 or length < 0:
         raise ValueError(
             f"d_model={d_model} and length={length}: d_model must be 1 or more, length 0 or more."

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from headwise.interop.torch.drop_in import MultiheadAttention
 from headwise.interop.torch.storage import packed_bias, packed_weight, projections
 from headwise.multihead import MultiHeadAttention
 
@@ -24,11 +25,16 @@ def from_torch(module: nn.MultiheadAttention) -> MultiHeadAttention:
     `mask=Allow(~m[:, None, None, :])`.
 
     Raises:
-        TypeError: no torch.nn.MultiheadAttention.
+        TypeError: no torch.nn.MultiheadAttention, or a subclass that computes something of its own.
         ValueError: add_bias_kv or add_zero_attn, which the layer has no place for; the drop-in has.
     """
     if not isinstance(module, nn.MultiheadAttention):
         raise TypeError(f"from_torch takes a torch.nn.MultiheadAttention, got {type(module).__name__}")
+    if type(module).forward not in (nn.MultiheadAttention.forward, MultiheadAttention.forward):
+        raise TypeError(
+            f"{type(module).__name__} is a subclass of torch.nn.MultiheadAttention with a forward of its "
+            "own, so its parameters don't say what it computes: convert the module that it was made from"
+        )
     reasons = []
     if module.bias_k is not None or module.bias_v is not None:
         reasons.append("add_bias_kv=True")
