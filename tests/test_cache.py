@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from headwise.cache import Cache, CrossCache, GrowingCache, LayerCaches, RingCache, StaticCache
 from headwise.masks import Causal, Mask, Window
@@ -129,6 +130,18 @@ def test_gradients_flow_through_earlier_chunks(kind: str) -> None:
     parts = [module(x[:, i : i + 4], mask=mask, cache=cache) for i in range(0, S, 4)]
     (got,) = torch.autograd.grad(torch.cat(parts, 1).square().sum(), x)
     torch.testing.assert_close(got, want, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+@pytest.mark.parametrize("kind", ["growing", "ring"])
+def test_checkpointing_does_not_append_twice(kind: str, reentrant: bool) -> None:
+    """A full ring has the same sizes the second time, so that torch's own check lets it pass."""
+    module, cache, x = layer(), make(kind), inputs().requires_grad_()
+    module(inputs(), cache=cache, mask=mask_of(kind))
+    y = checkpoint(lambda x: module(x, cache=cache, mask=mask_of(kind)), x, use_reentrant=reentrant)
+    with pytest.raises(RuntimeError, match="inside gradient checkpointing"):
+        y.sum().backward()
+    assert cache.lengths.tolist() == [2 * S, 2 * S]
 
 
 def test_static_refuses_gradients() -> None:

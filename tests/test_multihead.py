@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from headwise.cache import GrowingCache
 from headwise.masks import Allow, Causal, KeyLengths, Mask, Window
@@ -234,6 +235,22 @@ def test_dropout_is_repeatable_and_only_in_training() -> None:
     assert torch.equal(run(), run())
     assert not torch.allclose(run(), still(x))
     assert torch.equal(module.eval()(x), still(x))
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_checkpointing_drops_the_same_weights_again(reentrant: bool) -> None:
+    module, x = build(dropout=0.5, input_dim=K_IN, memory_dim=K_IN, value_dim=K_IN), draw(2, 7, K_IN)
+    grads = []
+    for call in (module, lambda x: checkpoint(module, x, use_reentrant=reentrant)):
+        torch.manual_seed(0)
+        leaf = x.clone().requires_grad_()
+        call(leaf).sum().backward()
+        grads.append(leaf.grad)
+    torch.testing.assert_close(*grads)
+    own = torch.Generator().manual_seed(0)  # torch doesn't set this one back
+    y = checkpoint(lambda x: module(x, generator=own), leaf, use_reentrant=reentrant)
+    with pytest.raises(RuntimeError, match="Leave generator= out"):
+        y.sum().backward()
 
 
 def test_state_dict_is_stable() -> None:

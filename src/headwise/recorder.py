@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from headwise.kernels.measure import measure
 from headwise.kernels.problem import Problem
+from headwise.kernels.recomputed import in_backward
 from headwise.observers.base import Observer, require_observers
 from headwise.observers.observations import Observations
 
@@ -153,7 +154,7 @@ class Recording(Mapping[str, Observations]):
         self._depth = max(0, self._depth - 1)
 
     def _note(self, layer: _Layer, problem: Problem, lse: Tensor) -> None:
-        if _in_backward():  # gradient checkpointing computes a call again, which is no new one
+        if in_backward():  # gradient checkpointing computes a call again, which is no new one
             return
         if self._detach:
             with torch.no_grad():
@@ -334,10 +335,6 @@ def _within(name: str, parent: str) -> bool:
 def _listed(layers: list[_Layer]) -> str:
     names = [repr(layer.names[0]) for layer in layers]
     return ", ".join(names if len(names) <= 12 else [*names[:10], f"... ({len(names)} in all)"])
-
-
-def _in_backward() -> bool:
-    return not torch.compiler.is_compiling() and torch._C._current_graph_task_id() != -1
 
 
 def _remove(hooks: list[Any], hook: object) -> None:

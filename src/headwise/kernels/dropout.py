@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from headwise.kernels.problem import Problem
+from headwise.kernels.recomputed import in_backward
 from headwise.masks.frame import Index
 
 _MIX_1 = 0x7FEB352D
@@ -22,7 +23,17 @@ _LOW_32 = (1 << 32) - 1
 
 
 def draw_seed(generator: torch.Generator | None, device: torch.device) -> Tensor:
-    """An int64 scalar from `generator` (the default one of its device if None)."""
+    """An int64 scalar from `generator` (the default one of its device if None).
+
+    Raises:
+        RuntimeError: a generator of one's own inside gradient checkpointing: torch sets back its own ones
+            before it computes again, but not this one, so other weights would be dropped in silence.
+    """
+    if generator is not None and generator is not torch.default_generator and in_backward():
+        raise RuntimeError(
+            "generator= inside gradient checkpointing: computed again, the call would draw another seed and "
+            "drop other weights. Leave generator= out (torch.manual_seed counts then)."
+        )
     where = device if generator is None else generator.device
     seed = torch.randint(0, 2**62, (), generator=generator, device=where, dtype=torch.int64)
     return seed.to(device)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from headwise.cache import Cache, CrossCache
 from headwise.kernels.check import check_positions
+from headwise.kernels.recomputed import in_backward
 from headwise.positions.base import Bias
 from headwise.positions.rotary import Rotary
 
@@ -144,6 +145,11 @@ def check_inputs(
     if memory is not None:
         lead = tuple(memory.shape[:-2])
         check_positions("memory_positions", memory_positions, lead, memory.shape[-2], memory.device)
+    if isinstance(cache, Cache) and in_backward():
+        raise RuntimeError(
+            "A cache inside gradient checkpointing: computed again, the call would append its steps a second "
+            "time. Train without a cache, or without checkpointing."
+        )
     if isinstance(cache, Cache) and positions is not None:
         raise ValueError(
             "positions= with a cache: the cache knows the positions of its steps; leave them out."
