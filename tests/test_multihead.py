@@ -431,6 +431,20 @@ def test_errors_of_calling(call: Any, message: str) -> None:
         call(module)
 
 
+def test_errors_of_types() -> None:
+    module = build(input_dim=3)
+    with pytest.raises(TypeError, match=r"x is torch.int64 \(2, 5, 3\).*nn.Embedding.*x.float"):
+        module(torch.ones(2, 5, 3, dtype=torch.int64))
+    other = torch.float32 if module.q_proj.weight.dtype == torch.float64 else torch.float64
+    with pytest.raises(TypeError, match=rf"x is {other} and the layer's weights are .*layer.to\({other}\)"):
+        module(torch.ones(2, 5, 3, dtype=other))
+    memory = torch.ones(2, 7, module.memory_dim, dtype=other)
+    with pytest.raises(TypeError, match=rf"memory is {other} and"):
+        module(torch.ones(2, 5, 3, dtype=module.q_proj.weight.dtype), memory)
+    with torch.autocast("cpu", torch.bfloat16):
+        module.float()(torch.ones(2, 5, 3).bfloat16())  # autocast converts
+
+
 def test_other_errors() -> None:
     module = MultiHeadAttention(12, 2)
     x = torch.zeros(2, 3, 12)

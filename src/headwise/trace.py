@@ -143,7 +143,7 @@ def trace(module: nn.Module, *inputs: Any, **kwargs: Any) -> Trace:
     if not layers:
         raise ValueError(
             f"{type(module).__name__} holds no headwise.MultiHeadAttention, so there is nothing to trace; "
-            f"convert its attention first (headwise.interop)."
+            f"bring its attention over first (headwise.interop.torch.from_torch)."
         )
     sections: list[Section] = []
     with _watching(list(layers.values()), sections), torch.no_grad():

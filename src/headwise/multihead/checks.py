@@ -99,6 +99,7 @@ def check_inputs(
 ) -> None:
     """Raise ValueError or TypeError where the inputs of a call don't fit the layer or each other."""
     _check_width("x", x, layer.input_dim, "input_dim")
+    _check_dtype("x", x, layer.q_proj)
     crossing = isinstance(cache, CrossCache)
     if cache is not None and not isinstance(cache, Cache | CrossCache):
         raise TypeError(f"cache is a {type(cache).__name__}: expected a Cache of headwise.cache.")
@@ -118,6 +119,7 @@ def check_inputs(
             )
     else:
         _check_width("memory", memory, layer.memory_dim, "memory_dim")
+        _check_dtype("memory", memory, layer.k_proj)
         if isinstance(cache, Cache):
             raise ValueError(
                 f"memory= with a {type(cache).__name__}: that keeps the steps of x. To compute a memory's "
@@ -203,6 +205,25 @@ def _check_width(name: str, given: Tensor, width: int, argument: str) -> None:
             f"{name}.shape={tuple(given.shape)}: expected [*batch, length, {width}]. Build the layer with "
             f"{argument}={given.shape[-1] if given.ndim else 1} to take this {name}."
         )
+    if not given.is_floating_point():
+        raise TypeError(
+            f"{name} is {given.dtype} {tuple(given.shape)}: expected floating-point features; token numbers "
+            f"go through an nn.Embedding first, other numbers through {name}.float()."
+        )
+
+
+def _check_dtype(name: str, given: Tensor, projection: nn.Module) -> None:
+    """A plain linear takes its own dtype alone; other modules (adapters, quantised ones) know their own."""
+    weight = getattr(projection, "weight", None)
+    if type(projection) is not nn.Linear or not isinstance(weight, Tensor) or given.dtype == weight.dtype:
+        return
+    device = given.device.type
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+        return
+    raise TypeError(
+        f"{name} is {given.dtype} and the layer's weights are {weight.dtype}: pass {name}.to({weight.dtype}), "
+        f"move the layer with layer.to({given.dtype}), or run under torch.autocast."
+    )
 
 
 def _check_pair(name: str, given: Tensor, other: Tensor, *, same_length: bool) -> None:
