@@ -116,8 +116,10 @@ def test_a_draw_depends_on_its_place_alone() -> None:
     scattered = torch.tensor([22, 0, 13])
     assert torch.equal(keep(given, slice(5, 11), scattered), whole[:, :, 5:11, scattered])
     assert torch.equal(keep(given, slice(0, 19), slice(0, 23), slice(1, 3)), whole[:, 1:3])
-    assert torch.equal(keep(given.at(slice(1, 3)), slice(0, 19), slice(0, 23)), whole[1:3])
-    assert torch.equal(keep(given.at(slice(1, 3)).at(slice(1, 2)), slice(0, 19), slice(0, 23)), whole[2:3])
+    assert torch.equal(keep(given.select(slice(1, 3)), slice(0, 19), slice(0, 23)), whole[1:3])
+    assert torch.equal(
+        keep(given.select(slice(1, 3)).select(slice(1, 2)), slice(0, 19), slice(0, 23)), whole[2:3]
+    )
 
 
 def test_batches_without_names_are_those_of_one_dimension() -> None:

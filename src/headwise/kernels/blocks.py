@@ -23,12 +23,12 @@ KEY_TILE = 64  # keys per tile of a mask: small enough that windows cost little,
 class Strip:
     """Some query rows and the keys that any of them may attend to.
 
-    `cols` is None where there are none. `partial` is the part of `cols` (as a slice of places in
-    `cols`) outside which every row may attend to every key; None where that holds everywhere.
+    `partial` is the part of `cols` (as a slice of places in `cols`) outside which every row may attend to
+    every key; None where that holds everywhere.
     """
 
     rows: slice
-    cols: Index | None
+    cols: Index
     partial: slice | None
 
     @property
@@ -37,20 +37,18 @@ class Strip:
 
     @property
     def width(self) -> int:
-        if self.cols is None:
-            return 0
         return int(self.cols.stop - self.cols.start if isinstance(self.cols, slice) else len(self.cols))
 
 
 def strips(problem: Problem, height: int) -> Iterator[Strip]:
     """Cut the score matrix into strips of `height` query rows, leaving out keys that nobody in the
-    strip may attend to. Batch entries and heads share a strip."""
+    strip may attend to (that may be all keys: the width is then 0). Batch entries and heads share a
+    strip."""
     q_len, k_len = problem.frame.q_len, problem.frame.k_len
     starts = range(0, q_len, height)
     if problem.mask is None or k_len == 0:
-        cols = slice(0, k_len) if k_len else None
         for start in starts:
-            yield Strip(slice(start, min(start + height, q_len)), cols, None)
+            yield Strip(slice(start, min(start + height, q_len)), slice(0, k_len), None)
         return
     if torch.compiler.is_compiling():  # a graph can't look at tiles: every key, with the mask over all
         for start in starts:
@@ -68,7 +66,7 @@ def strips(problem: Problem, height: int) -> Iterator[Strip]:
 def _strip(rows: slice, codes: list[int], k_len: int, device: torch.device) -> Strip:
     used = [i for i, code in enumerate(codes) if code != Tile.EMPTY]
     if not used:
-        return Strip(rows, None, None)
+        return Strip(rows, slice(0, 0), None)
     first, last = used[0], used[-1]
     mixed = [place for place, i in enumerate(used) if codes[i] != Tile.FULL]
     cols: Index

@@ -155,9 +155,8 @@ def _cuts(problem: Problem, rows: tuple[int, ...] | None) -> Iterator[tuple[int,
     tall = frame.q_len if problem.mask is None else max(64, -(-frame.q_len // STRIPS))
     for strip in strips(problem, tall):
         height = _fitting(problem, strip.width, frame.heads)
-        cols = slice(0, 0) if strip.cols is None else strip.cols
         for start in range(strip.rows.start, strip.rows.stop, height):
-            yield start, slice(start, min(start + height, strip.rows.stop)), cols
+            yield start, slice(start, min(start + height, strip.rows.stop)), strip.cols
 
 
 def _look(

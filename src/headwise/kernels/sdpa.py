@@ -15,12 +15,12 @@ from torch import Tensor
 
 from headwise.kernels.blocks import fold
 from headwise.kernels.calls import Call, plan
-from headwise.kernels.live import all_finite
+from headwise.kernels.live import all_finite, all_numbers
 from headwise.kernels.pair import Grads, PairKernel
 from headwise.kernels.problem import Problem
 from headwise.kernels.tiled import Tiled, rounded_off
 from headwise.masks import Allow
-from headwise.masks.frame import Frame
+from headwise.masks.frame import Frame, Index
 
 
 class TorchFused(PairKernel):
@@ -63,7 +63,7 @@ class TorchFused(PairKernel):
         out, lse = _forward(problem if folded is None else folded)
         # A row of nothing but NaN or -inf is 0 for the operation, and so is its log-sum-exp, by which we
         # know it (another row's log-sum-exp is hardly ever exactly 0; then the inputs decide).
-        if not all_finite(out) or (bool((lse == 0).any()) and not all_finite(problem.q, problem.k)):
+        if not all_numbers(out) or (not bool(lse.all()) and not all_finite(problem.q, problem.k)):
             return Tiled().forward(problem)
         if folded is not None:
             out = out.reshape(*problem.q.shape[:-1], problem.d_v)
@@ -106,16 +106,25 @@ def _folded(problem: Problem) -> Problem | None:
 
 def _queries(problem: Problem, x: Tensor, call: Call) -> Tensor:
     """The call's rows of a tensor [B, H, q_len, ...]."""
-    part = x[call.entries, :, call.rows]
+    part = _cut(x, call.entries, call.rows)
     return part if problem.groups == 1 else part[0].unflatten(0, (problem.kv_heads, problem.groups))
 
 
 def _keys(problem: Problem, x: Tensor, call: Call) -> Tensor:
     """The call's keys of a tensor [B, Hk, k_len, d]."""
-    part = x[call.entries, :, call.cols]
+    part = _cut(x, call.entries, call.cols)
     if problem.groups > 1:
         part = part[0].unsqueeze(1).expand(-1, problem.groups, -1, -1)
     return part
+
+
+def _cut(x: Tensor, entries: slice, places: Index) -> Tensor:
+    """x[entries, :, places]; x itself where that is all of it, since many calls want the whole."""
+    if isinstance(places, slice):
+        lengths = (entries.stop - entries.start, places.stop - places.start)
+        if lengths == (x.shape[0], x.shape[2]):
+            return x
+    return x[entries, :, places]
 
 
 def _dense_last(x: Tensor) -> Tensor:
