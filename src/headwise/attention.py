@@ -12,11 +12,11 @@ from headwise.kernels.check import check_options, check_positions, check_tensors
 from headwise.kernels.choose import Choice, choose
 from headwise.kernels.compiled import solve_compiled
 from headwise.kernels.dropout import draw_seed
-from headwise.kernels.measure import measure
+from headwise.kernels.measure import check_observers, measure
 from headwise.kernels.problem import Problem
 from headwise.masks.base import Mask
 from headwise.masks.frame import Align, Frame
-from headwise.observers.base import Observer, require_observers
+from headwise.observers.base import Observer
 from headwise.observers.observations import Observations
 from headwise.positions.added import AddedScores
 from headwise.positions.base import Bias
@@ -219,11 +219,3 @@ def explain(q: Tensor, k: Tensor, v: Tensor, *, kernel: str = "auto", **options:
     """
     options["generator"] = torch.Generator()  # a seed of its own: the caller's generators stay where they are
     return choose(problem(q, k, v, **options).flatten(), kernel)
-
-
-def check_observers(observers: Sequence[Observer], problem: Problem) -> None:
-    """Raise where an observer doesn't fit the call, before anything is computed."""
-    frame = problem.frame
-    require_observers(observers)
-    for observer in observers:
-        observer.check(batch=frame.batch, heads=frame.heads, q_len=frame.q_len, k_len=frame.k_len)

@@ -46,11 +46,8 @@ def measure(problem: Problem, observers: Sequence[Observer], *, lse: Tensor | No
         ValueError: two observers of one name, or one that doesn't fit the problem.
     """
     observers = tuple(observers)
-    require_observers(observers)
-    frame = problem.frame
-    for observer in observers:
-        observer.check(batch=frame.batch, heads=frame.heads, q_len=frame.q_len, k_len=frame.k_len)
-    flat = problem.flatten()
+    check_observers(observers, problem)
+    frame, flat = problem.frame, problem.flatten()
     if lse is not None:
         lse = lse.detach().reshape(flat.frame.batch[0], flat.frame.heads, flat.frame.q_len)
     results: dict[str, Any] = {}
@@ -65,6 +62,14 @@ def measure(problem: Problem, observers: Sequence[Observer], *, lse: Tensor | No
         row_sum_error=torch.stack(errors).amax() if errors else None,
         row_sum_of="scores" if lse is None else "kernel",
     )
+
+
+def check_observers(observers: Sequence[Observer], problem: Problem) -> None:
+    """Raise where an observer doesn't fit the call, before anything is computed."""
+    frame = problem.frame
+    require_observers(observers)
+    for observer in observers:
+        observer.check(batch=frame.batch, heads=frame.heads, q_len=frame.q_len, k_len=frame.k_len)
 
 
 def _exact(device: str) -> AbstractContextManager[Any]:

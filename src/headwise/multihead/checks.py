@@ -39,8 +39,7 @@ def sizes(
     if num_heads % num_kv_heads:
         raise ValueError(
             f"num_heads={num_heads} is no multiple of num_kv_heads={num_kv_heads}: query heads share "
-            f"key/value "
-            f"heads evenly, so num_kv_heads must be one of {_divisors(num_heads)}."
+            f"key/value heads evenly, so num_kv_heads must be one of {_divisors(num_heads)}."
         )
     if (d_k is None or d_v is None) and d_model % num_heads:
         raise ValueError(
@@ -123,8 +122,7 @@ def check_inputs(
         if isinstance(cache, Cache):
             raise ValueError(
                 f"memory= with a {type(cache).__name__}: that keeps the steps of x. To compute a memory's "
-                f"keys "
-                f"and values once, use cache=CrossCache()."
+                f"keys and values once, use cache=CrossCache()."
             )
         if isinstance(cache, CrossCache) and cache.filled and cache.length != memory.shape[-2]:
             raise ValueError(
@@ -221,8 +219,8 @@ def _check_dtype(name: str, given: Tensor, projection: nn.Module) -> None:
     if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
         return
     raise TypeError(
-        f"{name} is {given.dtype} and the layer's weights are {weight.dtype}: pass {name}.to({weight.dtype}), "
-        f"move the layer with layer.to({given.dtype}), or run under torch.autocast."
+        f"{name} is {given.dtype} and the layer's weights are {weight.dtype}: pass "
+        f"{name}.to({weight.dtype}), move the layer with layer.to({given.dtype}), or run under torch.autocast."
     )
 
 

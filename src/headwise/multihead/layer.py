@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headwise.attention import check_observers, problem, solve
+from headwise.attention import problem, solve
 from headwise.cache import Cache, CrossCache
 from headwise.kernels.choose import choose
-from headwise.kernels.measure import measure
+from headwise.kernels.measure import check_observers, measure
 from headwise.kernels.problem import Problem
-from headwise.masks.base import Mask
+from headwise.masks.base import Mask, all_of
 from headwise.masks.frame import Align, Frame
 from headwise.multihead.checks import check_fused, check_inputs, check_parts, check_widths, sizes
 from headwise.multihead.fused import FusedLayout, FusedRows
@@ -227,13 +227,11 @@ class MultiHeadAttention(nn.Module):
                 q_positions, k_positions = view.q_positions, view.k_positions
 
         try:
-            if own_mask is not None:
-                mask = own_mask if mask is None else mask & own_mask
             call = problem(
                 q,
                 k,
                 v,
-                mask=mask,
+                mask=all_of(mask, own_mask),
                 bias=self._bias(bias),
                 scale=self.scale,
                 softcap=self.softcap,
