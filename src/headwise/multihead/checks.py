@@ -220,7 +220,8 @@ def _check_dtype(name: str, given: Tensor, projection: nn.Module) -> None:
         return
     raise TypeError(
         f"{name} is {given.dtype} and the layer's weights are {weight.dtype}: pass "
-        f"{name}.to({weight.dtype}), move the layer with layer.to({given.dtype}), or run under torch.autocast."
+        f"{name}.to({weight.dtype}), move the layer with layer.to({given.dtype}), or run under "
+        f"torch.autocast."
     )
 
 
