@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -20,6 +22,12 @@ SHORT = (0, 1, 2, 3, 5, 7, 13, 19)
 EDGES = (63, 64, 65)
 HEADS = ((1, 1), (2, 2), (2, 1), (3, 1), (6, 2))  # heads, kv_heads
 WIDTHS = ((3, 3), (5, 5), (2, 7), (5, 1))  # d_k, d_v
+
+
+def examples(count: int) -> settings:
+    """Settings of a property test; HEADWISE_EXAMPLES multiplies the count."""
+    count *= int(os.environ.get("HEADWISE_EXAMPLES", "1"))
+    return settings(max_examples=count, suppress_health_check=list(HealthCheck))
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import HealthCheck, given, settings
-from kernel_cases import Case, assert_same, cases, solve_with, willing
+from hypothesis import given
+from kernel_cases import Case, assert_same, cases, examples, solve_with, willing
 from torch import Tensor
 from torch.nn.attention.flex_attention import flex_attention
 
@@ -23,8 +23,7 @@ from headwise.positions.base import Sum
 from headwise.positions.relative import relative_buckets
 
 REFERENCE = Reference()
-MANY = settings(deadline=None, max_examples=120, suppress_health_check=list(HealthCheck))
-SOME = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+MANY, SOME = examples(120), examples(40)
 
 
 @MANY

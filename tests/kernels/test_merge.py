@@ -6,9 +6,9 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from kernel_cases import Case
+from kernel_cases import Case, examples
 from torch import Tensor
 from torch.autograd import gradcheck
 
@@ -26,7 +26,7 @@ def drawn(k_len: int = 13, dtype: torch.dtype = torch.float64) -> tuple[Tensor, 
     return q.to(dtype), k.to(dtype), v.to(dtype)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.lists(st.integers(0, 4), min_size=13, max_size=13), st.booleans(), st.booleans())
 def test_any_partition_of_the_keys_gives_the_whole(parts: list[int], sinks: bool, cut: bool) -> None:
     """As keys of their own (`cut`), or as a mask over all of them. Part 4 often holds nothing at all."""

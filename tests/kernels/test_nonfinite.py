@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from kernel_cases import Case, Result, cases, solve_with, willing
+from kernel_cases import Case, Result, cases, examples, solve_with, willing
 from test_conformance import dense_bias
 from torch import Tensor
 
 from headwise.kernels import KERNELS, Kernel, Problem
 from headwise.masks import Allow, Causal, Documents, KeyLengths, ValidKeys, Window
 
-SETTINGS = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 NAN, INF = float("nan"), float("inf")
 GARBAGE = st.sampled_from([NAN, INF, -INF, 1.7e308])
 KERNEL_NAMES = [kernel.name for kernel in KERNELS]
@@ -55,7 +54,7 @@ def assert_close(got: Result, want: Result) -> None:
         )
 
 
-@SETTINGS
+@examples(40)
 @given(cases(lengths=(1, 2, 5, 13, 65)), GARBAGE, GARBAGE)
 def test_what_nobody_may_attend_to_takes_no_part(case: Case, in_k: float, in_v: float) -> None:
     """pytorch#101967, keras#15390, tensorflow#45854: garbage in padding and in slots without a key."""
@@ -76,7 +75,7 @@ def test_what_nobody_may_attend_to_takes_no_part(case: Case, in_k: float, in_v: 
             assert (grad[hidden.reshape(grad.shape[:-1])] == 0).all()
 
 
-@SETTINGS
+@examples(40)
 @given(cases(lengths=(1, 2, 5, 13, 65)), GARBAGE, GARBAGE, st.integers(0, 2**31))
 def test_rows_that_may_not_attend_to_it_know_nothing_of_it(
     case: Case, in_k: float, in_v: float, seed: int
