@@ -81,9 +81,26 @@ def all_finite(*tensors: Tensor) -> bool:
     return all(math.isfinite(_norm(t.detach()).item()) for t in tensors)
 
 
+def all_numbers(x: Tensor) -> bool:
+    """Whether every entry is finite, by one sum, the fastest way to look at each. (Huge numbers whose sum
+    overflows say no.)"""
+    x = in_memory_order(x.detach())
+    total = x.sum(dtype=torch.float32) if x.dtype == torch.float16 else x.sum()
+    return math.isfinite(total.item())
+
+
+def in_memory_order(x: Tensor) -> Tensor:
+    """The same entries with the dimensions in the order of memory, in which they are read fastest."""
+    if x.is_contiguous():
+        return x
+    between = x.transpose(-2, -3)  # heads that lie between rows
+    return (
+        between if between.is_contiguous() else x.permute(sorted(range(x.ndim), key=x.stride, reverse=True))
+    )
+
+
 def _norm(x: Tensor) -> Tensor:
-    # In the order of memory: faster for heads that lie between rows.
-    x = x.permute(sorted(range(x.ndim), key=x.stride, reverse=True))
+    x = in_memory_order(x)
     half = x.dtype in (torch.float16, torch.bfloat16)
     norm: Tensor = torch.linalg.vector_norm(x, dtype=torch.float32 if half else None)
     return norm

@@ -91,14 +91,15 @@ class Frame:
         device: torch.device | str | None = None,
     ) -> Frame:
         """Frame whose positions count up from q_start and k_start, or are the tensors given."""
-        if q_pos is None and q_start is not None:
-            q_pos = torch.arange(q_start, q_start + q_len, device=device)
-        else:
-            q_start = None
         if k_pos is None and k_start is not None:
             k_pos = torch.arange(k_start, k_start + k_len, device=device)
         else:
             k_start = None
+        if q_pos is None and q_start is not None:
+            same = q_start == k_start and q_len == k_len
+            q_pos = k_pos if same else torch.arange(q_start, q_start + q_len, device=device)
+        else:
+            q_start = None
         if q_pos is None or k_pos is None:
             raise ValueError("a frame needs a start or a tensor of positions, for queries and for keys")
         return Frame(batch, heads, q_len, k_len, q_pos, k_pos)._counting_from(q_start, k_start)
