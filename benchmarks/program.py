@@ -70,6 +70,8 @@ class Program:
             if case.weigh and size != "quick":  # a process for each way takes seconds
                 for name in [way.name for way in case.ways()]:
                     mib[name] = extra_mib(self.module, case.label, name, size=size, threads=threads)
+            if size != "quick":
+                print(" ".join(case.label), _summary(ratios), file=sys.stderr, flush=True)
             yield Result(case.label, seconds, ratios, mib)
 
     def tables(self, results: Sequence[Result], threads: int) -> list[Table]:
@@ -113,6 +115,11 @@ class Program:
             report.results[count] = results
             report.tables += self.tables(results, count)
         return report
+
+
+def _summary(ratios: dict[str, float]) -> str:
+    """For those who wait."""
+    return "  ".join(f"/ {name} {times(ratio)}" for name, ratio in ratios.items())
 
 
 def _cell(values: dict[str, float], name: str, show: Callable[[float], str]) -> str:
