@@ -287,8 +287,15 @@ def test_float32_of_any_call_is_near_float64(case: Case) -> None:
     for kernel in willing(given):
         got = solve_with(kernel, given)
         for name, mine in got.parts().items():
+            theirs = want.parts()[name]
+            finite = theirs[theirs.isfinite()].abs()
+            size = float(finite.max()) if finite.numel() else 0.0  # sums of large numbers may cancel
             torch.testing.assert_close(
-                mine.double(), want.parts()[name], rtol=2e-4, atol=2e-4, msg=lambda m, n=name: f"{n}: {m}"
+                mine.double(),
+                theirs,
+                rtol=1e-3,
+                atol=2e-4 * (1 + size),
+                msg=lambda m, n=name, k=kernel: f"{k.name} {n}: {m}",
             )
 
 
