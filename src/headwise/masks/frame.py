@@ -96,7 +96,9 @@ class Frame:
         else:
             k_start = None
         if q_pos is None and q_start is not None:
-            same = q_start == k_start and q_len == k_len
+            # Not while tracing: a comparison would bind the graph to lengths that are equal, or that aren't.
+            traced = torch.compiler.is_compiling()
+            same = not traced and q_start == k_start and q_len == k_len
             q_pos = k_pos if same else torch.arange(q_start, q_start + q_len, device=device)
         else:
             q_start = None
