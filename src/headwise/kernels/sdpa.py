@@ -77,10 +77,10 @@ class TorchFused(PairKernel):
         # The fused backward pass knows no gradient of lse or of a bias.
         if empty or d_lse is not None or problem.bias is not None or rounded_off(lse):
             return Tiled().backward(problem, out, lse, d_out, d_lse)
-        if not all_finite(out, d_out):
+        if not (all_numbers(out) and all_numbers(d_out)):
             return Tiled().backward(problem, out, lse, d_out, d_lse)
         grads = _backward(problem, out, lse, d_out)
-        if not all_finite(grads.q, grads.k, grads.v):
+        if not all(all_numbers(grad) for grad in (grads.q, grads.k, grads.v)):
             return Tiled().backward(problem, out, lse, d_out, d_lse)
         return grads
 
@@ -163,10 +163,7 @@ def _forward(problem: Problem) -> tuple[Tensor, Tensor]:
 def _backward(problem: Problem, out: Tensor, lse: Tensor, d_out: Tensor) -> Grads:
     q, k, v, out, d_out = (_dense_last(x) for x in (problem.q, problem.k, problem.v, out, d_out))
     raw_lse = lse.masked_fill(lse == float("-inf"), 0)  # what the operation itself says of such rows
-    d_q = torch.zeros_like(q, memory_format=torch.contiguous_format)
-    # Strips add up, so the sums are kept in float32 whatever the inputs are.
-    d_k = torch.zeros(k.shape, dtype=problem.score_dtype)
-    d_v = torch.zeros(v.shape, dtype=problem.score_dtype)
+    sums: tuple[Tensor, Tensor, Tensor] | None = None
     for call in plan(problem):
         part_q, part_k, part_v = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
             _queries(problem, d_out, call),
@@ -182,10 +179,18 @@ def _backward(problem: Problem, out: Tensor, lse: Tensor, d_out: Tensor) -> Grad
         )
         if part_q.shape == problem.q.shape and part_k.shape == problem.k.shape:
             return Grads(part_q, part_k, part_v, None, ())
-        _queries(problem, d_q, call).copy_(part_q)
-        for total, part in ((d_k, part_k), (d_v, part_v)):
+        sums = sums or _zeros(problem)
+        _queries(problem, sums[0], call).copy_(part_q)
+        for total, part in zip(sums[1:], (part_k, part_v), strict=True):
             _add_keys(problem, total, call, part)
-    return Grads(d_q, d_k, d_v, None, ())
+    return Grads(*(sums or _zeros(problem)), None, ())
+
+
+def _zeros(problem: Problem) -> tuple[Tensor, Tensor, Tensor]:
+    """Where calls write gradients of q, and add up those of k and v: in float32 whatever the inputs are."""
+    q, dtype = problem.q, problem.score_dtype
+    d_k, d_v = torch.zeros(problem.k.shape, dtype=dtype), torch.zeros(problem.v.shape, dtype=dtype)
+    return torch.zeros(q.shape, dtype=q.dtype), d_k, d_v
 
 
 def _add_keys(problem: Problem, total: Tensor, call: Call, part: Tensor) -> None:

@@ -94,6 +94,11 @@ def rounded_off(lse: Tensor) -> bool:
     """Whether scores are so large that exp(score - lse) shows the rounding of lse by 0.001 or more: then
     weights are made by a softmax again. (Rows of nothing but finfo.min are of this kind.)"""
     limit = 1e-3 / torch.finfo(lse.dtype).eps
+    if not lse.numel():
+        return False
+    low, high = torch.aminmax(lse)
+    if low.item() >= -limit and high.item() <= limit:  # most often, and told by one look
+        return False
     return bool((lse.abs() > limit).logical_and_(lse.isfinite()).any())
 
 
