@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headwise.attention import attention, explain, problem
 from headwise.kernels import KERNELS
-from headwise.masks import Allow, Causal, Documents, KeyLengths, Prefix
+from headwise.masks import Allow, Causal, Documents, KeyLengths
 from headwise.observers import Entropy, Weights
 from headwise.positions import AddedScores, ALiBi, RelativeBuckets
 
@@ -139,7 +139,6 @@ OPTIONS: dict[str, tuple[dict[str, Any], type[Exception], tuple[str, ...]]] = {
         ValueError,
         ("k_len = 7", "entry 1 has 8", "clamp(max=7)"),
     ),
-    "prefix beyond the keys": ({"mask": Causal() | Prefix(9)}, ValueError, ("k_len = 7", "length is 9")),
     "lengths of another batch": (
         {"mask": KeyLengths(torch.tensor([1, 2, 3]))},
         ValueError,

@@ -102,7 +102,6 @@ ids = torch.zeros(7, dtype=torch.int64)
 UNFIT: list[tuple[Mask, list[str]]] = [
     (KeyLengths(8), ["KeyLengths", "k_len = 7", "the length is 8", "clamp(max=7)"]),
     (KeyLengths(torch.tensor([3, 8])), ["k_len = 7", "batch entry 1 has 8", "clamp(max=7)"]),
-    (Prefix(torch.tensor([9, 8])), ["Prefix", "0 has 9", "1 has 8"]),
     (KeyLengths(torch.tensor([1, 2, 3])), ["lengths", "[3]", "[2]", "one value per batch entry"]),
     (KeyLengths(torch.ones(2, 2, dtype=torch.int64)), ["[2, 2]", "[2]"]),
     (Documents(ids[:5]), ["0 to 4", "position 6", "one document number per position"]),
@@ -167,3 +166,10 @@ def test_no_batch_dimension() -> None:
     KeyLengths(torch.tensor(5)).check(frame)
     with pytest.raises(ValueError, match=r"\[1\].*\[\]"):
         KeyLengths(torch.tensor([5])).check(frame)
+
+
+def test_a_prefix_may_be_longer_than_the_keys_so_far() -> None:
+    mask, whole = Causal() | Prefix(5), Frame.of((), 1, 7, 7)
+    first = Frame.of((), 1, 3, 3)  # the first chunk of a sequence, inside the prefix
+    mask.check(first)
+    assert torch.equal(mask.dense(first), mask.dense(whole)[..., :3, :3])

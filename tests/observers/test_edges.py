@@ -273,3 +273,15 @@ def test_mistakes_about_keys():
     ]:
         with pytest.raises(error, match=match):
             make()
+
+
+def test_what_is_masked_weighs_nothing_in_a_row_that_attends_to_nan() -> None:
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, 2, 5, 3, dtype=torch.float64) for _ in range(3))
+    k[:, :, 1] = float("nan")
+    _, seen = attention(q, k, v, mask=Causal(), observe=[Weights(), KeyMass()])
+    future = torch.ones(5, 5, dtype=torch.bool).triu(1)
+    assert (seen.weights[..., future] == 0).all()
+    assert seen.weights[..., 1:, :2].isnan().all()  # rows that attend to key 1
+    first = torch.tensor([1.0, 0, 0, 0, 0], dtype=torch.float64)
+    assert torch.equal(seen.weights[..., 0, :], first.expand(1, 2, 5))

@@ -189,7 +189,7 @@ def _look(
 
 def _softmax(scores: Tensor, sinks: Tensor | None) -> tuple[Tensor, Tensor]:
     """Weights and log-sum-exp over all columns, with one `exp`. Rows without a finite score: 0, -inf (or
-    the sink), and a gradient of 0."""
+    the sink), and a gradient of 0. What is masked has weight 0, also in a row that attends to NaN."""
     if scores.shape[-1] == 0:
         top = scores.new_full((*scores.shape[:-1], 1), float("-inf"))
     else:
@@ -198,14 +198,15 @@ def _softmax(scores: Tensor, sinks: Tensor | None) -> tuple[Tensor, Tensor]:
     if sink is not None:
         top = torch.maximum(top, sink.detach())
     top = top.masked_fill(top == float("-inf"), 0.0)
-    weights = (scores - top).exp()
+    weights = torch.where(scores == float("-inf"), 0, (scores - top).exp())
     total = weights.sum(-1, keepdim=True)
     if sink is not None:
         total = total + (sink - top).exp()
     dead = total == 0
     total = total.masked_fill(dead, 1.0)
     lse = (top + total.log()).masked_fill(dead, float("-inf"))
-    return weights / total, lse.squeeze(-1)
+    # Divided where it may be NaN, so that NaN stays with the keys that the row attends to.
+    return torch.where(weights == 0, weights, weights / total), lse.squeeze(-1)
 
 
 @torch.no_grad()

@@ -34,7 +34,7 @@ def pack(part: Any, tensors: list[Tensor]) -> str:
     if isinstance(part, tuple | list):
         return "[" + ", ".join([pack(each, tensors) for each in part]) + "]"
     if isinstance(part, Mask | Bias):
-        text = '{"class": "' + type(part).__name__ + '"'
+        text = '{"class": "' + _name(type(part)) + '"'
         for field in dataclasses.fields(part):
             if field.init:
                 text += ', "' + field.name + '": ' + pack(getattr(part, field.name), tensors)
@@ -63,11 +63,15 @@ def _build(node: Any, tensors: list[Tensor]) -> Any:
     return kind(**{name: _build(value, tensors) for name, value in node.items() if name != "class"})
 
 
+def _name(kind: type) -> str:
+    return kind.__module__ + ":" + kind.__qualname__
+
+
 def _classes() -> dict[str, Any]:
     found: dict[str, Any] = {}
     waiting: list[Any] = [Mask, Bias]
     while waiting:
         kind = waiting.pop()
-        found[kind.__name__] = kind
+        found[_name(kind)] = kind
         waiting.extend(kind.__subclasses__())
     return found

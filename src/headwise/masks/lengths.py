@@ -62,16 +62,6 @@ class _UpTo(Mask):
         if isinstance(self.lengths, Tensor):
             batch_like(name, "lengths", self.lengths.shape, frame.batch)
             same_device(name, self.lengths, frame)
-        if self._range is None:
-            return
-        keys = highest_position(frame.k_pos, frame.k_start, frame.k_len)
-        if keys is not None and self._range[1] > max(keys + 1, frame.k_len):
-            limit = max(keys + 1, frame.k_len)
-            raise ValueError(
-                f"{name}: lengths go from 0 to the number of keys, k_len = {limit}, but "
-                f"{self._entries(limit + 1, None)}; pass the true lengths, or "
-                f"lengths.clamp(max={limit}) if this call has only the first keys"
-            )
 
     def natural_lengths(self) -> tuple[int | None, int | None]:
         if self._range is None or self._range[1] <= 12:  # a drawing of twelve keys shows where they end
@@ -114,6 +104,19 @@ class KeyLengths(_UpTo):
             shape that doesn't broadcast to [*batch].
     """
 
+    def check(self, frame: Frame) -> None:
+        super().check(frame)
+        if self._range is None:
+            return
+        keys = highest_position(frame.k_pos, frame.k_start, frame.k_len)
+        if keys is not None and self._range[1] > max(keys + 1, frame.k_len):
+            limit = max(keys + 1, frame.k_len)
+            raise ValueError(
+                f"KeyLengths: lengths go from 0 to the number of keys, k_len = {limit}, but "
+                f"{self._entries(limit + 1, None)}; pass the true lengths, or "
+                f"lengths.clamp(max={limit}) if this call has only the first keys"
+            )
+
     def describe(self) -> str:
         return f"key lengths {self._values()}"
 
@@ -125,7 +128,8 @@ class Prefix(_UpTo):
     A prefix language model is `Causal() | Prefix(lengths)`: the prefix is read in both directions,
     the rest from left to right. With padding: `(Causal() | Prefix(n)) & KeyLengths(m)`.
 
-    Args and errors: as for `KeyLengths`.
+    Args and errors: as for `KeyLengths`, but a prefix may be longer than the keys of the call: those that
+    are still to come are part of it.
 
     Source: Raffel et al. 2020 (T5), section 3.2.1, "causal with prefix".
     """
