@@ -146,6 +146,21 @@ def explain(
 
 
 @app.command()
+def parameters(
+    row: Annotated[
+        str, typer.Argument(help='base, big, or another row of the paper\'s table 3 ("B d_k=16"), or all.')
+    ] = "base",
+    vocab: Annotated[int, typer.Option(help="Tokens of the vocabulary.")] = 37_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
+) -> None:
+    """Count the parameters of the paper's models, part by part, beside what the paper prints."""
+    with one_line_errors():
+        from headwise.cli.parameters import parameters as command
+
+        command(row, vocab=vocab, as_json=as_json)
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     typer.echo(f"headwise {__version__}")

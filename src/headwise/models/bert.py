@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from headwise.masks import Allow, KeyLengths, Mask, all_of
 from headwise.models.bert_config import BertConfig
 from headwise.models.bert_tokens import BertTokens
+from headwise.models.checks import check_ids, check_integers, check_range
 from headwise.models.encoder import Encoder
 
 
@@ -127,36 +128,14 @@ class BertEncoder(nn.Module):
         return nn.functional.normalize(vectors, dim=-1) if normalize else vectors
 
     def _check(self, ids: Tensor, token_types: Tensor | None) -> None:
-        _check_integers("ids", ids)
-        if ids.ndim != 2:
-            raise ValueError(f"ids must be [batch, length], got shape {tuple(ids.shape)}")
-        if ids.shape[1] > self.config.max_length:
-            raise ValueError(
-                f"{ids.shape[1]} tokens are more than the {self.config.max_length} positions of this model: "
-                "shorten the text, or split it"
-            )
+        check_ids("ids", ids, self.config.vocab_size, self.config.max_length)
         if token_types is not None and token_types.shape != ids.shape:
             raise ValueError(
                 f"token_types must have the shape of ids, {tuple(ids.shape)}, got {tuple(token_types.shape)}"
             )
-        _check_range("ids", ids, self.config.vocab_size, "the vocabulary")
         if token_types is not None:
-            _check_integers("token_types", token_types)
-            _check_range("token_types", token_types, self.config.token_types, "the model's segments")
-
-
-def _check_integers(name: str, given: Tensor) -> None:
-    got = given.dtype if isinstance(given, Tensor) else type(given).__name__
-    if got not in (torch.int64, torch.int32):
-        raise TypeError(f"{name} must be integers (int64 or int32), got {got}")
-
-
-def _check_range(name: str, given: Tensor, count: int, what: str) -> None:
-    # on an accelerator or in a compiled graph the look would cost a wait, or break the graph
-    if given.device.type == "cpu" and not torch.compiler.is_compiling() and given.numel():
-        low, high = int(given.min()), int(given.max())
-        if low < 0 or high >= count:
-            raise ValueError(f"{name} must lie in 0 .. {count - 1} ({what}), got {low} .. {high}")
+            check_integers("token_types", token_types)
+            check_range("token_types", token_types, self.config.token_types, "the model's segments")
 
 
 def mean_pool(hidden: Tensor, lengths: Tensor) -> Tensor:

@@ -25,6 +25,8 @@ class FeedForward(nn.Module):
         activation: "relu" (the paper's) or "gelu" (BERT's, the exact one with erf).
         dropout: share of the inner activations set to 0 while training. The paper has none here.
 
+    Initialisation: Xavier-uniform weights, as the attention's; biases 0.
+
     Raises:
         ValueError: a size below 1, an activation that isn't known, dropout outside [0, 1).
     """
@@ -42,6 +44,13 @@ class FeedForward(nn.Module):
         self.activation = ACTIVATIONS[activation]()
         self.dropout = nn.Dropout(dropout)
         self.outer = nn.Linear(d_ff, d_model)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew; see Initialisation."""
+        for linear in (self.inner, self.outer):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         hidden = self.activation(self.inner(x))  # [..., d_ff]

@@ -1,0 +1,111 @@
+"""Sound as log-mel spectra."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from headwise.models.checks import check_lengths
+
+
+class LogMel(nn.Module):
+    """How loud each band of pitch is in each short stretch of sound.
+
+        power = |STFT(samples)|^2            Hann window of `window` samples, every `hop` samples
+        mel   = log(max(B power, 1e-10))     B: `bands` triangles, equally wide in mel
+
+    with mel(f) = 2595 log10(1 + f / 700). With `normalize`, each band of each sound then has mean 0 and
+    variance 1 over its real frames.
+
+    What stands beyond a sound's length doesn't change its frames, nor does the padding of a batch.
+
+    Shapes: samples [batch, time] and int64 [batch] -> [batch, frames, bands] and int64 [batch], with
+    1 + length // hop frames for a sound of `length` samples (0 for none).
+
+    Args:
+        sample_rate: samples per second.
+        window, hop: in samples. Default 25 ms and 10 ms.
+        lowest, highest: hertz. Default 0 and half of sample_rate.
+    """
+
+    def __init__(
+        self,
+        sample_rate: int = 16000,
+        *,
+        bands: int = 80,
+        window: int | None = None,
+        hop: int | None = None,
+        lowest: float = 0.0,
+        highest: float | None = None,
+        normalize: bool = True,
+    ) -> None:
+        super().__init__()
+        if sample_rate < 1 or bands < 1:
+            raise ValueError(f"sample_rate={sample_rate} and bands={bands}: both must be 1 or more")
+        self.sample_rate = sample_rate
+        self.window_length = round(0.025 * sample_rate) if window is None else window
+        self.hop = round(0.01 * sample_rate) if hop is None else hop
+        if self.window_length < 1 or self.hop < 1:
+            raise ValueError(
+                f"window={self.window_length} and hop={self.hop}: both must be 1 or more samples"
+            )
+        highest = sample_rate / 2 if highest is None else highest
+        if not 0 <= lowest < highest <= sample_rate / 2:
+            raise ValueError(
+                f"lowest={lowest} and highest={highest}: 0 <= lowest < highest <= {sample_rate / 2} hertz, "
+                f"half of the sample rate"
+            )
+        self.normalize = normalize
+        self.fft_length = 2 ** math.ceil(math.log2(self.window_length))
+        # neither changes in training, and both follow from the sizes: no part of the state dict
+        self.register_buffer("window", torch.hann_window(self.window_length), persistent=False)
+        filters = mel_filters(self.fft_length // 2 + 1, bands, sample_rate, lowest, highest)
+        self.register_buffer("filters", filters, persistent=False)
+
+    @torch.no_grad()
+    def forward(self, samples: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        if samples.ndim != 2 or not samples.is_floating_point():
+            raise ValueError(
+                f"samples must be floating-point [batch, time], got {samples.dtype} {tuple(samples.shape)}: "
+                "make one channel of stereo, and divide whole numbers by their largest"
+            )
+        check_lengths("lengths", lengths, samples.shape[0])
+        if lengths is None:
+            lengths = torch.full((samples.shape[0],), samples.shape[1], device=samples.device)
+        time = torch.arange(samples.shape[1], device=samples.device)
+        samples = samples.masked_fill(time >= lengths[:, None], 0.0)
+        window: Tensor = self.get_buffer("window")
+        spectrum = torch.stft(
+            samples.float(),
+            self.fft_length,
+            hop_length=self.hop,
+            win_length=self.window_length,
+            window=window,
+            center=True,
+            pad_mode="constant",
+            return_complex=True,
+        )  # [batch, frequencies, frames]
+        power = spectrum.real.square() + spectrum.imag.square()
+        mel = (self.get_buffer("filters") @ power).clamp(min=1e-10).log().transpose(1, 2)
+        frames = torch.where(lengths > 0, 1 + lengths // self.hop, 0)
+        real = (torch.arange(mel.shape[1], device=mel.device) < frames[:, None])[..., None]
+        if self.normalize:
+            count = frames.clamp(min=1)[:, None, None]
+            mel = mel - (mel * real).sum(1, keepdim=True) / count
+            variance = (mel.square() * real).sum(1, keepdim=True) / count
+            mel = mel / (variance + 1e-5).sqrt()
+        return mel.masked_fill(~real, 0.0), frames
+
+
+def mel_filters(frequencies: int, bands: int, sample_rate: int, lowest: float, highest: float) -> Tensor:
+    """Triangles over the frequencies of an STFT, each from the centre of the band before to that of the band
+    after, equally far apart in mel: [bands, frequencies]."""
+    hertz = torch.linspace(0, sample_rate / 2, frequencies, dtype=torch.float64)
+    low_mel, high_mel = (2595 * math.log10(1 + f / 700) for f in (lowest, highest))
+    mels = torch.linspace(low_mel, high_mel, bands + 2, dtype=torch.float64)
+    edges = 700 * (10 ** (mels / 2595) - 1)  # [bands + 2], hertz
+    low, centre, high = edges[:-2, None], edges[1:-1, None], edges[2:, None]
+    rising, falling = (hertz - low) / (centre - low), (high - hertz) / (high - centre)
+    return torch.minimum(rising, falling).clamp(min=0).float()
