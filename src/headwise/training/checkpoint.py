@@ -25,7 +25,7 @@ from torch import Tensor
 
 from headwise._version import __version__
 from headwise.training import tensors as tensor_files
-from headwise.training.files import sync_folder, to_json, write_folder
+from headwise.training.files import replace_file, sync_folder, to_json, write_folder
 
 FORMAT = "headwise-checkpoint"
 VERSION = 1
@@ -65,22 +65,24 @@ def save_checkpoint(
         OSError: the disk is full or refuses; what was there before is untouched.
     """
     files = {MODEL: tensor_files.pack(weights), OPTIMIZER: tensor_files.pack(optimizer)}
-    whole: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
-        "headwise": __version__,
-        **state,
-        "step": step,
-        "files": {
-            name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-            for name, content in files.items()
-        },
+    sums = {
+        name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        for name, content in files.items()
     }
-    whole = json.loads(to_json(whole))  # as it will be read: the digest must not depend on Python's types
-    whole["digest"] = _digest(whole)
     folder = run / "checkpoints" / f"step-{step}"
-    write_folder(folder, {**files, STATE: to_json(whole)})
+    write_folder(folder, {**files, STATE: _state_file({**state, "step": step}, sums)})
     return folder
+
+
+def update_state(folder: Path, state: Mapping[str, Any]) -> None:
+    """Write a checkpoint's state.json anew, in one instant: more became known, and the tensors are the same.
+
+    Raises:
+        CheckpointError: the present one can't be read.
+        OSError: the disk is full or refuses; the present one stays.
+    """
+    before = read_state(folder)
+    replace_file(folder / STATE, _state_file({**state, "step": before["step"]}, before["files"]))
 
 
 def read_state(folder: Path) -> dict[str, Any]:
@@ -183,6 +185,12 @@ def prune(run: Path, keep: int, always: Iterable[str] = ()) -> None:
             folder.rename(doomed)
             shutil.rmtree(doomed, ignore_errors=True)
     sync_folder(run / "checkpoints")
+
+
+def _state_file(state: Mapping[str, Any], files: Mapping[str, Any]) -> bytes:
+    head = {"format": FORMAT, "version": VERSION, "headwise": __version__}
+    whole = json.loads(to_json({**head, **state, "files": files}))  # as it will be read, for the digest
+    return to_json({**whole, "digest": _digest(whole)})
 
 
 def _digest(state: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,32 +19,40 @@ class Metrics:
 
     Args:
         run: the run's folder
-        after: the step that the run continues after; lines of later steps, which will be computed again, are
-            dropped, and so is a last line that was cut off
+        lines: how many the file had when the checkpoint was written that the run continues from; later ones
+            will be computed again and are dropped, and so is a last line that was cut off
+        step: of that checkpoint
 
     Raises:
         MissingExtra: tensorboard is asked for and isn't installed.
     """
 
-    def __init__(self, run: Path, after: int, *, tensorboard: bool = False) -> None:
+    def __init__(self, run: Path, lines: int = 0, step: int = 0, *, tensorboard: bool = False) -> None:
         self.path = run / NAME
-        kept = [line for line in read_metrics(run) if line["step"] <= after] if self.path.exists() else []
+        kept = read_metrics(run)[:lines] if self.path.exists() else []
+        self.lines = len(kept)
         replace_file(self.path, "".join(map(to_json_line, kept)).encode())
         self._file = self.path.open("a", encoding="utf-8")
         self._board: Any = None
         if tensorboard:
             need("tensorboard", "tensorboard=true", "tensorboard")
             module = need("torch.utils.tensorboard", "tensorboard=true", "tensorboard")
-            self._board = module.SummaryWriter(str(run / "tensorboard"), purge_step=after + 1)
+            self._board = module.SummaryWriter(str(run / "tensorboard"), purge_step=step + 1)
 
     def write(self, step: int, split: str, figures: Mapping[str, Any]) -> None:
         """Add a line."""
         self._file.write(to_json_line({"step": step, "split": split, **figures}))
         self._file.flush()
+        self.lines += 1
         if self._board is not None:
             for name, value in figures.items():
                 if isinstance(value, (int, float)):
                     self._board.add_scalar(f"{split}/{name}", value, step)
+
+    def sync(self) -> int:
+        """Wait until the disk has all lines; their number."""
+        os.fsync(self._file.fileno())
+        return self.lines
 
     def close(self) -> None:
         """Close the files."""

@@ -23,6 +23,7 @@ class Position:
         best: {"name": checkpoint, "step", "metric", "value"} of the best validation
         stale: validations since then
         window: sums since the last line of metrics
+        lines: of metrics.jsonl
         precision: "float32" or "bfloat16", once it is known
     """
 
@@ -35,6 +36,7 @@ class Position:
     best: dict[str, Any] | None = None
     stale: int = 0
     window: dict[str, float] = field(default_factory=dict)
+    lines: int = 0
     precision: str = "float32"
 
     def to_state(self) -> dict[str, Any]:

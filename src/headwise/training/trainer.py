@@ -13,7 +13,13 @@ from typing import Any
 
 import torch
 
-from headwise.training.checkpoint import checkpoint_folders, latest_checkpoint, load_checkpoint, prune
+from headwise.training.checkpoint import (
+    checkpoint_folders,
+    latest_checkpoint,
+    load_checkpoint,
+    prune,
+    update_state,
+)
 from headwise.training.checkpoint import save_checkpoint as write_checkpoint
 from headwise.training.files import sweep
 from headwise.training.metrics import Metrics
@@ -52,7 +58,7 @@ class Trainer:
         self.position = Position()
         self.metrics: Metrics | None = None
         self.saved = -1
-        self.random: dict[str, Any] | None = None  # to be put back once the first batch is found
+        self.random: dict[str, Any] | None = None  # put back again once the first batch is found
         self.asked_to_stop = self.over_budget = False
         self.began = self.since = time.perf_counter()
         self.before = 0.0  # seconds of earlier sessions
@@ -88,9 +94,14 @@ class Trainer:
             processes.restore_optimizer(found.optimizer)
             self.saved = self.position.step
             self.progress.say(f"continuing {self.run} after step {self.position.step}")
+            if self.random is not None:
+                set_random_state(self.random)
         if processes.first:
             with self._writing():
-                self.metrics = Metrics(self.run, self.position.step, tensorboard=recipe.tensorboard)
+                position = self.position
+                self.metrics = Metrics(
+                    self.run, position.lines, position.step, tensorboard=recipe.tensorboard
+                )
         if not found:
             self.save()  # a full disk is found out before the work, and the first weights are kept
         self.began = self.since = time.perf_counter()
@@ -309,17 +320,22 @@ class Trainer:
     # -- writing
 
     def save(self) -> None:
-        """Write a checkpoint, unless this step has one; then drop the old ones."""
+        """Write a checkpoint, then drop old ones. Where this step has one, only its state is written anew."""
         position, processes = self.position, self.processes
-        if self.saved == position.step:
-            return
-        weights, optimizer = processes.weights(), processes.optimizer_state()
+        again = self.saved == position.step
+        weights, optimizer = ({}, {}) if again else (processes.weights(), processes.optimizer_state())
+        if self.metrics is not None:
+            with self._writing():
+                position.lines = self.metrics.sync()
         state = {**position.to_state(), "random": processes.gather(random_state()), "world": processes.world}
 
         def write() -> None:
             with self._writing():
                 step = position.step
-                write_checkpoint(self.run, step, weights=weights, optimizer=optimizer, state=state)
+                if again:
+                    update_state(self.run / "checkpoints" / f"step-{step}", state)
+                else:
+                    write_checkpoint(self.run, step, weights=weights, optimizer=optimizer, state=state)
                 prune(self.run, self.recipe.keep, [position.best["name"]] if position.best else [])
 
         processes.first_does(write)
