@@ -8,11 +8,13 @@ from typing import TypedDict, Unpack, overload
 import torch
 from torch import Tensor
 
+from headwise.kernels.arguments import arguments
 from headwise.kernels.check import check_options, check_positions, check_tensors
 from headwise.kernels.choose import Choice, choose
 from headwise.kernels.compiled import solve_compiled
 from headwise.kernels.dropout import draw_seed
 from headwise.kernels.measure import check_observers, measure
+from headwise.kernels.other_names import ATTENTION
 from headwise.kernels.problem import Problem
 from headwise.masks.base import Mask
 from headwise.masks.frame import Align, Frame
@@ -56,6 +58,7 @@ def attention(
 ) -> tuple[Tensor, Observations]: ...
 
 
+@arguments(ATTENTION)
 def attention(
     q: Tensor,
     k: Tensor,
@@ -212,6 +215,7 @@ def solve(problem: Problem, *, kernel: str = "auto") -> tuple[Tensor, Tensor]:
     return out.reshape(*batch, *out.shape[1:]), lse.reshape(*batch, *lse.shape[1:])
 
 
+@arguments(ATTENTION, options=Options.__annotations__)
 def explain(q: Tensor, k: Tensor, v: Tensor, *, kernel: str = "auto", **options: Unpack[Options]) -> Choice:
     """Which kernel would run, and why each other one would not. Print it. Nothing is computed.
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from headwise.cache.owner import Owned
 from headwise.masks import Mask
 
 
@@ -30,8 +31,12 @@ class CacheView(NamedTuple):
     aligned: bool
 
 
-class Cache:
+class Cache(Owned):
     """Base of the caches that keep the steps of one layer's own sequence.
+
+    One cache belongs to one layer, and to one place of it: a layer that a model calls twice for the same step
+    needs two. The layer that fills a cache owns it until `reset()`, and another one is refused (in compiled
+    calls it isn't noticed).
 
     Feeding a sequence in chunks, of any sizes, gives what feeding it whole would give, if the mask is
     causal. Sequences of a batch may be of unequal lengths: each chunk is padded at its end, and
@@ -71,7 +76,7 @@ class Cache:
         raise NotImplementedError
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Forget everything, and whose it was."""
         raise NotImplementedError
 
     def crop(self, n: int | Tensor) -> None:
@@ -143,7 +148,7 @@ def check_same(name: str, kept: Tensor, new: Tensor) -> None:
         raise ValueError(
             f"{name}.shape={tuple(new.shape)}: the cache holds [*batch, kv_heads, n, d] = "
             f"{(*kept.shape[:-2], 'n', kept.shape[-1])}. reset() the cache for another batch, or select() "
-            f"rows; each layer needs its own cache."
+            f"rows; each layer needs its own cache (LayerCaches makes them)."
         )
     if kept.dtype != new.dtype or kept.device != new.device:
         raise ValueError(

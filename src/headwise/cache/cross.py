@@ -5,12 +5,18 @@ from __future__ import annotations
 from torch import Tensor
 
 from headwise.cache.base import check_reorder, check_rows
+from headwise.cache.owner import Owned
+from headwise.cache.words import described
 
 
-class CrossCache:
+class CrossCache(Owned):
     """Keys and values of a memory (an encoder's output), kept for the later steps of a decoder.
 
-    The first call of the layer fills it; later calls read it and may leave the memory out.
+    The first call of the layer fills it; later calls read it and may leave the memory out. **They read it
+    even if they are given another memory**, whose numbers are not looked at (only another length is
+    noticed): `reset()` it, or take a new one, for each new memory.
+
+    It belongs to one layer, as every cache does: another one is refused.
     """
 
     def __init__(self) -> None:
@@ -42,8 +48,12 @@ class CrossCache:
         return self._k, self._v
 
     def reset(self) -> None:
-        """Forget the memory."""
+        """Forget the memory, and whose it was."""
         self._k = self._v = self._positions = None
+        self._disown()
+
+    def __repr__(self) -> str:
+        return described(self, self._k, self._v, {})
 
     def select(self, rows: Tensor) -> None:
         """Keep the sequences `rows` of the batch; see `Cache.select`."""

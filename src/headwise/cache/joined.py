@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from headwise.cache.base import Cache, check_chunk, check_rows, check_same, over_features, real_steps
+from headwise.cache.words import described
 from headwise.positions.steps import steps_from
 
 
@@ -44,6 +45,14 @@ class JoinedCache(Cache):
     def reset(self) -> None:
         self._k = self._v = self._k_positions = None
         self._total = 0
+        self._disown()
+
+    def __repr__(self) -> str:
+        return described(self, self._k, self._v, self._sizes())
+
+    def _sizes(self) -> dict[str, object]:
+        """What `__repr__` says besides."""
+        return {}
 
     def select(self, rows: Tensor) -> None:
         if self._k is None or self._v is None or self._k_positions is None:

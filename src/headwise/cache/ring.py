@@ -67,6 +67,9 @@ class RingCache(JoinedCache):
         self._keep(self._k, self._v, positions, width - (total - cut))
         self._total = cut
 
+    def _sizes(self) -> dict[str, object]:
+        return {"before": self.before}
+
     def _keep(self, k: Tensor, v: Tensor, positions: Tensor, ends: Tensor | None) -> None:
         """Keep the last `before` steps up to `ends` [*batch] (None: up to the last). Sequences that differ
         in length end together; what is missing at the start of the shorter ones stands at -1."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -18,6 +18,8 @@ from headwise.cache.base import (
     over_features,
     real_steps,
 )
+from headwise.cache.words import described
+from headwise.kernels.arguments import arguments
 from headwise.masks import ValidKeys
 from headwise.positions.steps import steps_from
 
@@ -33,9 +35,18 @@ class StaticCache(Cache):
         kv_heads, d_k, d_v: of the layer. d_v defaults to d_k.
         max_length: steps of each sequence, at most.
 
+    `StaticCache.for_layer(layer, batch, max_length)` reads the rest from the layer.
+
     It holds numbers, not gradients: append() refuses keys that need a gradient.
+
+    Raises:
+        TypeError, ValueError: sizes that are missing, no whole numbers, or too small.
     """
 
+    @arguments(
+        missing="give batch=, kv_heads=, max_length= and d_k= (and d_v= where it differs), or "
+        "StaticCache.for_layer(layer, batch, max_length)"
+    )
     def __init__(
         self,
         batch: int | Sequence[int],
@@ -49,6 +60,9 @@ class StaticCache(Cache):
     ) -> None:
         batch = (batch,) if isinstance(batch, int) else tuple(batch)
         d_v = d_k if d_v is None else d_v
+        for name, size in {"kv_heads": kv_heads, "max_length": max_length, "d_k": d_k, "d_v": d_v}.items():
+            if isinstance(size, bool) or not isinstance(size, int | torch.SymInt):
+                raise TypeError(f"{name}={size!r}: expected a whole number.")
         if min(*batch, 0, 0) < 0 or min(kv_heads, max_length, d_k, d_v) < 1:
             raise ValueError(
                 f"batch={batch}, kv_heads={kv_heads}, max_length={max_length}, d_k={d_k}, d_v={d_v}: sizes "
@@ -61,6 +75,46 @@ class StaticCache(Cache):
         self._seen = torch.zeros(batch, dtype=torch.int64, device=self._k.device)
         self._equal = True  # all sequences are equally long
         self._most = 0  # the longest sequence's length, or more; known without asking the device
+
+    @classmethod
+    def for_layer(
+        cls,
+        layer: Any,
+        batch: int | Sequence[int],
+        max_length: int,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> Self:
+        """An empty cache with the key heads, widths, device and dtype of a `MultiHeadAttention`.
+
+        Args:
+            batch, max_length: as above.
+            device, dtype: default: those of the layer's parameters. (Under autocast, keys have its dtype.)
+
+        Raises:
+            TypeError: a layer without num_kv_heads, d_k and d_v.
+        """
+        lacks = [name for name in ("num_kv_heads", "d_k", "d_v") if not hasattr(layer, name)]
+        if lacks:
+            raise TypeError(
+                f"for_layer got a {type(layer).__name__} without {', '.join(lacks)}: pass a "
+                f"MultiHeadAttention, or the sizes to StaticCache."
+            )
+        real = (p for p in layer.parameters() if p.is_floating_point())
+        first = next(real, torch.empty(0))
+        return cls(
+            batch,
+            layer.num_kv_heads,
+            max_length,
+            layer.d_k,
+            layer.d_v,
+            device=first.device if device is None else device,
+            dtype=first.dtype if dtype is None else dtype,
+        )
+
+    def __repr__(self) -> str:
+        return described(self, self._k, self._v, {"max_length": self.max_length})
 
     @property
     def k(self) -> Tensor:
@@ -120,6 +174,7 @@ class StaticCache(Cache):
     def reset(self) -> None:
         self._seen.zero_()
         self._equal, self._most = True, 0
+        self._disown()
 
     def crop(self, n: int | Tensor) -> None:
         check_crop(n, tuple(self._seen.shape))

@@ -102,6 +102,8 @@ def check_inputs(
     crossing = isinstance(cache, CrossCache)
     if cache is not None and not isinstance(cache, Cache | CrossCache):
         raise TypeError(f"cache is a {type(cache).__name__}: expected a Cache of headwise.cache.")
+    if cache is not None:
+        cache.check_owner(layer)
     if memory is None:
         if values is not None:
             raise ValueError("values= given without memory=: pass what the keys are read from as memory=.")

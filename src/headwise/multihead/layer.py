@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from headwise.attention import problem, solve
 from headwise.cache import Cache, CrossCache
+from headwise.kernels.arguments import arguments
 from headwise.kernels.choose import choose
 from headwise.kernels.measure import check_observers, measure
 from headwise.kernels.problem import Problem
@@ -18,6 +19,7 @@ from headwise.masks.base import Mask, all_of
 from headwise.masks.frame import Align, Frame
 from headwise.multihead.checks import check_fused, check_inputs, check_parts, check_widths, sizes
 from headwise.multihead.fused import FusedLayout, FusedRows
+from headwise.multihead.other_names import BY_PLACE, CALL, LAYER
 from headwise.observers.base import Observer
 from headwise.observers.observations import Observations
 from headwise.positions.added import AddedScores
@@ -81,6 +83,7 @@ class MultiHeadAttention(nn.Module):
             the fix.
     """
 
+    @arguments(LAYER)
     def __init__(
         self,
         d_model: int,
@@ -150,6 +153,7 @@ class MultiHeadAttention(nn.Module):
         if self.sinks is not None:
             nn.init.zeros_(self.sinks)
 
+    @arguments(CALL, label="a call of MultiHeadAttention", by_place=BY_PLACE)
     def forward(
         self,
         x: Tensor,
@@ -174,7 +178,7 @@ class MultiHeadAttention(nn.Module):
             values: [*batch, k_len, value_dim]; values are read from it instead of memory.
             mask: who may attend to whom. Not causal unless it says so.
             bias: added to the scores of this call, besides the layer's own score_bias.
-            cache: keys and values of earlier steps; x continues them. A `CrossCache` keeps a memory's.
+            cache: this layer's earlier keys and values, which x continues. A `CrossCache` keeps one memory's.
             lengths: with a cache, int64 [*batch]: how many steps of x are real (the rest is padding).
             positions: int64 [q_len] or [*batch, q_len], of x. Default 0, 1, ...; a cache knows its own.
             memory_positions: int64 [k_len] or [*batch, k_len], of memory.
@@ -253,6 +257,8 @@ class MultiHeadAttention(nn.Module):
             raise
         if isinstance(cache, CrossCache) and not kept:
             cache.store(k, v, memory_positions)
+        if cache is not None:
+            cache.claim(self)
         mark = None  # it would keep the tensors of before alive while attention is computed
         heads, lse = solve(call, kernel=self.kernel)  # [*batch, heads, q_len, d_v]
         for hook in tuple(self.attention_hooks):  # another thread may take its own away
