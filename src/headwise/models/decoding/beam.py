@@ -89,24 +89,22 @@ class _Search:
     def run(self) -> list[list[Hypothesis]]:
         step = 0
         stays = self.limits > 0
-        rows = torch.arange(self.limits.numel(), device=self.device)[:, None]  # [g, w] of the present rows
-        moved = False
+        rows = torch.arange(self.limits.numel(), device=self.device)[:, None]  # [g, w], those that go on
         while True:
+            inputs = None
             if not bool(stays.all()):
                 self._leave(~stays)
-                left = stays.nonzero().squeeze(1)
-                inputs, rows, moved = left, rows[left], True
-                self._select(left)
-            else:
-                inputs = torch.arange(stays.numel(), device=self.device)
+                inputs = stays.nonzero().squeeze(1)
+                rows = rows[inputs]
+                self._select(inputs)
             if not self.input.numel():
                 return self.found
-            if moved:
+            if step or inputs is not None:
                 self.stepper.keep(rows.flatten(), inputs)
             step += 1
             log_p = self.stepper.step(self.next.flatten())  # [g w, V]
-            rows, moved = self._grow(log_p.view(*self.next.shape, -1), step), True
-            stays = (self.limits > step) & ~self._settled(step)
+            rows = self._grow(log_p.view(*self.next.shape, -1), step)
+            stays = (self.limits > step) & ~self._settled()
 
     def _grow(self, log_p: Tensor, step: int) -> Tensor:
         """Choose the next hypotheses; returns which row each continues, [g, w]."""
@@ -146,7 +144,7 @@ class _Search:
         every = torch.cat((self.done_tokens, new), dim=1)
         self.done_tokens = every.gather(1, best[..., None].expand(-1, -1, every.shape[2]))
 
-    def _settled(self, step: int) -> Tensor:
+    def _settled(self) -> Tensor:
         """bool [g]: whether nothing that could still come would change what is kept."""
         full = self.done_score[:, -1] > -torch.inf
         alive = self.total.amax(1)

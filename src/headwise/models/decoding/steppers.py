@@ -29,12 +29,12 @@ class Stepper(Protocol):
     def step(self, tokens: Tensor) -> Tensor:
         """Each row goes on by one token: int64 [n] -> log-probabilities of what follows it, [n, V]."""
 
-    def keep(self, rows: Tensor, inputs: Tensor) -> None:
+    def keep(self, rows: Tensor, inputs: Tensor | None) -> None:
         """Go on with these rows alone (int64 [m], perhaps repeated), in this order.
 
         Args:
             inputs: int64 [g], which of the present inputs they are for: the first m / g rows are the
-                hypotheses of inputs[0], and so on.
+                hypotheses of inputs[0], and so on. None: all inputs go on.
         """
 
 
@@ -123,15 +123,16 @@ class MemoryStepper:
             self._memory = self._memory_lengths = None  # its keys and values are kept
         return log_probabilities(logits[:, -1], self.model.config)
 
-    def keep(self, rows: Tensor, inputs: Tensor) -> None:
+    def keep(self, rows: Tensor, inputs: Tensor | None) -> None:
         if self._caches is not None:
             self._caches.select(rows, inputs)
         else:
             self._written = self._written[rows]
         if self._memory is not None:  # one copy for each input, or one for each row
             mine = inputs if self._caches is not None and self._caches.shared else rows
-            self._memory = self._memory[mine]
-            if self._memory_lengths is not None:
+            if mine is not None:
+                self._memory = self._memory[mine]
+            if mine is not None and self._memory_lengths is not None:
                 self._memory_lengths = self._memory_lengths[mine]
 
 
@@ -177,7 +178,7 @@ class TokenStepper:
         logits = self.model(tokens[:, None], caches=self._caches)
         return log_probabilities(logits[:, -1], self.model.config)
 
-    def keep(self, rows: Tensor, inputs: Tensor) -> None:
+    def keep(self, rows: Tensor, inputs: Tensor | None) -> None:
         self._caches.select(rows, inputs)
 
 
