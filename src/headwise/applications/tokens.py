@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from headwise.models.stack_config import TokenConfig
 from headwise.training.extras import need
 from headwise.training.files import replace_file
 from headwise.training.runs import RunError
@@ -102,8 +103,17 @@ class Tokens:
         return [named[one] if one in named else self._tokenizer.decode([one]) for one in ids]
 
 
+def check_token_ids(config: TokenConfig) -> None:
+    """Raise ValueError unless a model's special tokens are those of `Tokens`."""
+    for name in ("pad_id", "bos_id", "eos_id"):
+        if getattr(config, name) != getattr(Tokens, name):
+            raise ValueError(
+                f"{name} is {getattr(config, name)}: the tokenizer numbers it {getattr(Tokens, name)}"
+            )
+
+
 def pad(rows: Sequence[Sequence[int]], pad_id: int = Tokens.pad_id) -> tuple[Tensor, Tensor]:
-    """Rows of unequal length as one tensor, padded at their ends, int64 [rows, longest]; and lengths [rows]."""
+    """Rows of unequal length as one tensor [rows, longest], padded at their ends; and their lengths."""
     longest = max(map(len, rows))
     ids = torch.tensor([[*row, *[pad_id] * (longest - len(row))] for row in rows], dtype=torch.int64)
     return ids, torch.tensor([len(row) for row in rows])

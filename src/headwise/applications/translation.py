@@ -23,7 +23,7 @@ from headwise.applications.errors import DataError
 from headwise.applications.options import take
 from headwise.applications.plain import from_plain, plain
 from headwise.applications.text_files import Pairs, load_split
-from headwise.applications.tokens import Tokens, pad
+from headwise.applications.tokens import Tokens, check_token_ids, pad
 from headwise.applications.writing import write_texts
 from headwise.models.transformer import Transformer
 from headwise.models.transformer_config import TransformerConfig
@@ -90,8 +90,9 @@ class TranslationSettings:
                 raise ValueError(f"{name} is {getattr(self, name)}: it must be at least 1")
         if self.longest > self.max_tokens:
             raise ValueError(
-                f"longest is {self.longest} and max_tokens {self.max_tokens}: a batch must hold a longest pair"
+                f"longest is {self.longest} and max_tokens {self.max_tokens}: a batch must hold one pair"
             )
+        check_token_ids(self.model)
         if self.source == self.target:
             raise ValueError(f"source and target are both {self.source!r}: they must be two languages")
 

@@ -1,0 +1,54 @@
+"""`headwise translate`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import typer
+
+from headwise.applications.registry import application_of
+from headwise.applications.translation import Translator
+from headwise.cli.errors import UserError, printable
+from headwise.cli.mistakes import at_least_one, checkpoint_named, told_plainly
+
+
+def translate(run: Path, texts: Sequence[str], *, beam: int, checkpoint: str, as_json: bool) -> None:
+    """See `headwise translate --help`.
+
+    Raises:
+        UserError: no run of a translation, an empty text.
+    """
+    which = checkpoint_named(checkpoint)
+    at_least_one("beam", beam)
+    lines = _lines(texts)
+    with told_plainly():
+        application = application_of(run)
+        if application.name != "translation":
+            raise UserError(f"run {run} is of application {application.name!r}: it doesn't translate")
+        trained = cast(Translator, application.open(run, which, lambda line: print(line, file=sys.stderr)))
+        written = trained.translate(lines, beam=beam)
+    if as_json:
+        pairs = [{"input": one, "output": other} for one, other in zip(lines, written, strict=True)]
+        typer.echo(json.dumps(pairs, ensure_ascii=False, indent=2))
+        return
+    for line in written:
+        typer.echo(printable(line))
+
+
+def _lines(texts: Sequence[str]) -> list[str]:
+    """The texts; of standard input every line, empty ones too, so that lines stay together."""
+    if list(texts) == ["-"]:
+        try:
+            lines = sys.stdin.buffer.read().decode("utf-8-sig").split("\n")
+        except UnicodeDecodeError as error:
+            raise UserError(f"standard input is no UTF-8 text (byte {error.start})") from None
+        if lines and not lines[-1]:
+            lines.pop()
+        texts = [line.rstrip("\r") for line in lines]
+    if not any(text.strip() for text in texts):
+        raise UserError("the text is empty: give at least one word")
+    return list(texts)
