@@ -1,8 +1,8 @@
 """Runs that are killed with SIGKILL, each in a process of its own: `python killed_run.py FOLDER`.
 
-First a run without a stop. Then the same run, again and again: killed before its first operation on the
-disk, resumed and killed before the second, ..., killed in the middle of a file, killed in the middle of steps;
-and at last left to end. Prints how many kills there were. Torch is imported once and processes are forked from it.
+First a run without a stop. Then the same again: killed before its first operation on the disk, resumed and
+killed before the second, and so on to the end; another in the middle of its files; another in the middle
+of steps. Prints how often each was killed. Torch is imported once, and processes are forked from that.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import safetensors.torch  # noqa: F401
 import torch._dynamo  # noqa: F401  (the optimizer's first use imports it)
 from toys import Digits, quick
 
-from headwise.training import checkpoint, files, latest_checkpoint, train
+from headwise.training import files, latest_checkpoint, train
+from headwise.training.checkpoint import checkpoint_folders
 
-RECIPE = quick(steps=22, keep=2, clip=1.0, accumulate=2, log_every=3, validate_every=6, checkpoint_every=2)
+RECIPE = quick(steps=16, keep=2, clip=1.0, accumulate=2, log_every=3, validate_every=6, checkpoint_every=2)
 
 
 def die():
@@ -102,28 +103,35 @@ def child(run, prepare):
     return False
 
 
-def main():
-    folder = Path(sys.argv[1])
-    child(folder / "straight", lambda: None)
-    run = folder / "killed"
-    chance = random.Random(5)
-    plans = [(lambda n=n: DiesAt(n)) for n in range(1, 41)]
-    plans += [(lambda n=n: dies_in_file(n)) for n in range(1, 9)]
-    plans += [(lambda n=n: dies_in_step(n)) for n in chance.sample(range(1, 12), 5)]
-    kills, reached = 0, 0
-    for plan in plans:
-        killed = child(run, plan)
-        kills += killed
-        if not killed:
-            break
+def kill_until_done(run, plans):
+    """Kill the run by one plan after the other until it outlives one, or let it end; how many kills."""
+    reached = 0
+    for kills, plan in enumerate(plans):
+        if not child(run, plan):
+            return kills
         found = latest_checkpoint(run, warn=lambda line: sys.exit(f"not whole: {line}"))
         step = found.step if found else 0
         if step < reached:
             raise SystemExit(f"step {reached} was written, and now the last checkpoint is {step}")
         reached = step
     child(run, lambda: None)
-    left = [one.name for one in (run / "checkpoints").iterdir() if one.name.startswith(".")]
-    print(kills, checkpoint.checkpoint_folders(run)[-1].name, *left)
+    return len(plans)
+
+
+def main():
+    folder = Path(sys.argv[1])
+    child(folder / "straight", lambda: None)
+    chance = random.Random(5)
+    plans = {
+        "operations": [(lambda n=n: DiesAt(n)) for n in range(1, 60)],
+        "files": [(lambda n=n: dies_in_file(n)) for n in range(1, 16)],
+        "steps": [(lambda n=n: dies_in_step(n)) for n in chance.sample(range(1, 12), 8)],
+    }
+    for name, of_one in plans.items():
+        run = folder / name
+        kills = kill_until_done(run, of_one)
+        left = [one.name for one in (run / "checkpoints").iterdir() if one.name.startswith(".")]
+        print(name, kills, checkpoint_folders(run)[-1].name, *left)
 
 
 if __name__ == "__main__":

@@ -161,6 +161,22 @@ def parameters(
 
 
 @app.command()
+def curves(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Folders of runs; several are compared.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Where to; .png and .svg are written. [default: curves in the run]")
+    ] = None,
+) -> None:
+    """Draw the learning curves of a run, as PNG and SVG."""
+    with one_line_errors():
+        from headwise.cli.curves import curves as command
+
+        command(runs, out=out)
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     typer.echo(f"headwise {__version__}")

@@ -23,6 +23,7 @@ class Position:
         best: {"name": checkpoint, "step", "metric", "value"} of the best validation
         stale: validations since then
         window: sums since the last line of metrics
+        rate, norm: of the last step; None before the first
         lines: of metrics.jsonl
         precision: "float32" or "bfloat16", once it is known
     """
@@ -36,6 +37,8 @@ class Position:
     best: dict[str, Any] | None = None
     stale: int = 0
     window: dict[str, float] = field(default_factory=dict)
+    rate: float | None = None
+    norm: float | None = None
     lines: int = 0
     precision: str = "float32"
 

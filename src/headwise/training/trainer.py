@@ -62,7 +62,6 @@ class Trainer:
         self.asked_to_stop = self.over_budget = False
         self.began = self.since = time.perf_counter()
         self.before = 0.0  # seconds of earlier sessions
-        self.norm = self.rate = math.nan
         self.epoch_length: int | None = None
 
     # -- start and end
@@ -239,18 +238,18 @@ class Trainer:
             raise ValueError(
                 f"the batches of step {position.step + 1} count {sums['count']:g} tokens: nothing to learn"
             )
-        self.norm = processes.finish_gradients(sums["count"], self.recipe.clip)
-        if not math.isfinite(self.norm):
-            raise self._not_finite("gradient's norm", self.norm, rate)
+        norm = processes.finish_gradients(sums["count"], self.recipe.clip)
+        if not math.isfinite(norm):
+            raise self._not_finite("gradient's norm", norm, rate)
         for settings in self.optimizer.param_groups:
             settings["lr"] = rate
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         position.step += 1
+        position.rate, position.norm = rate, norm
         now = time.perf_counter()
         position.add({**sums, "seconds": now - self.since})
         self.since = now
-        self.rate = rate
 
     def _late(self) -> float:
         budget = self.recipe.budget_minutes
@@ -281,11 +280,11 @@ class Trainer:
             return
         sums, position.window = position.window, {}
         count, seconds = sums.pop("count"), sums.pop("seconds")
-        figures = {name: value / count for name, value in sums.items()}
-        figures |= {"rate": self.rate, "norm": self.norm, "epoch": position.epoch, "count": count}
+        figures: dict[str, Any] = {name: value / count for name, value in sums.items()}
+        figures |= {"rate": position.rate, "norm": position.norm, "epoch": position.epoch, "count": count}
         figures |= {"per_second": count / seconds, "seconds": position.seconds}
         self._write("train", figures)
-        shown = {"loss": figures["loss"], "rate": self.rate, "tokens/s": figures["per_second"]}
+        shown = {"loss": figures["loss"], "rate": position.rate, "tokens/s": figures["per_second"]}
         self.progress.step(position.step, *self._left(shown))
 
     def _left(self, shown: Mapping[str, Any]) -> tuple[float, Mapping[str, Any], float | None]:
