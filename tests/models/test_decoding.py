@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from toy_steppers import EOS, TreeStepper, beam_by_hand, every_output, log_probability, random_tables, ranked
 
 from headwise.models.decoding import (
     Hypothesis,
@@ -20,7 +21,6 @@ from headwise.models.decoding import (
     length_penalty,
     sample,
 )
-from toy_steppers import EOS, TreeStepper, beam_by_hand, every_output, log_probability, random_tables, ranked
 
 
 def check_scores(table: Tensor, found: Hypothesis, alpha: float) -> None:
@@ -183,7 +183,7 @@ def test_support_of_top_k_and_top_p_by_hand() -> None:
     assert set(support(top_p=0.876)) == {0, 1, 2, 3}
     # of the two most probable, renormalised to 2/3 and 1/3, the first alone has 0.6
     assert support(top_k=2, top_p=0.6) == {1: 1.0}
-    # squares, renormalised: 4 : 64 : 4 : 16 of 88... in 64ths 1 : 16 : 1 : 4
+    # their squares, renormalised: 1 : 16 : 1 : 4
     assert support(temperature=0.5) == {
         0: round(1 / 22, 12),
         1: round(16 / 22, 12),

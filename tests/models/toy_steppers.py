@@ -76,13 +76,13 @@ def log_probability(table: Tensor, tokens: tuple[int, ...]) -> float:
 def every_output(table: Tensor, limit: int) -> list[Output]:
     """All that end within `limit` tokens, the end counted, and all of `limit` tokens that don't."""
     others = range(1, table.shape[-1])
-    found = []
-    for length in range(limit):
-        for tokens in itertools.product(others, repeat=length):
-            found.append(Output(tokens, log_probability(table, (*tokens, EOS)), True))
-    for tokens in itertools.product(others, repeat=limit):
-        found.append(Output(tokens, log_probability(table, tokens), False))
-    return found
+    ended = [
+        Output(tokens, log_probability(table, (*tokens, EOS)), True)
+        for length in range(limit)
+        for tokens in itertools.product(others, repeat=length)
+    ]
+    cut = itertools.product(others, repeat=limit)
+    return ended + [Output(tokens, log_probability(table, tokens), False) for tokens in cut]
 
 
 def ranked(outputs: list[Output], alpha: float) -> list[Output]:
@@ -98,9 +98,8 @@ def beam_by_hand(
     for _ in range(limit):
         longer = [(*one, token) for one in alive for token in range(table.shape[-1])]
         longer.sort(key=lambda tokens: -log_probability(table, tokens))
-        for tokens in longer[:beam]:
-            if tokens[-1] == EOS:
-                done.append(Output(tokens[:-1], log_probability(table, tokens), True))
+        ends = [tokens for tokens in longer[:beam] if tokens[-1] == EOS]
+        done += [Output(tokens[:-1], log_probability(table, tokens), True) for tokens in ends]
         alive = [tokens for tokens in longer if tokens[-1] != EOS][:beam]
         done = ranked(done, alpha)[:beam]
         if len(done) == beam and (early_stop or _beaten(table, alive, done, limit, alpha)):

@@ -113,6 +113,12 @@ def _notes(rows: list[Row], counts: list[ParameterCounts]) -> list[str]:
     low, high = common_vocabularies()
     big = fitting_vocabularies(find_row("big"))
     notes.append(COUNTED)
+    if any("positions" in row.changes for row in rows):
+        most = find_row("E learned").config(3).max_length
+        notes.append(
+            f"Learned positions: one table for the source and one for the target, of {most:,} vectors each; "
+            "the paper doesn't say how many."
+        )
     if big is not None:
         notes.append(
             f"Of the rows with a printed count, all but big round to it for any vocabulary of {low:,} to "

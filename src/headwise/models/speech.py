@@ -17,6 +17,7 @@ from headwise.models.building import (
     encoder_mask,
 )
 from headwise.models.checks import check_lengths
+from headwise.models.decoder import Decoder
 from headwise.models.decoder_caches import DecoderCaches
 from headwise.models.decoding.steppers import MemoryStepper, check_mode
 from headwise.models.embeddings import Embeddings, TokenEmbedding, positions_from
@@ -104,6 +105,7 @@ class SpeechTransformer(nn.Module):
         self.encoder = encoder_from(config, attention)
         self.ctc = nn.Linear(config.d_model, config.vocab_size) if config.ctc else None
         self.target_embeddings: Embeddings | None = None
+        self.decoder: Decoder | None = None
         if config.decoder_layers:
             self.target_embeddings = Embeddings(
                 TokenEmbedding(config.vocab_size, config.d_model),
@@ -112,6 +114,11 @@ class SpeechTransformer(nn.Module):
                 name="target",
             )
             self.decoder = decoder_from(config, attention, num_layers=config.decoder_layers)
+
+    def _writer(self) -> tuple[Embeddings, Decoder]:
+        if self.target_embeddings is None or self.decoder is None:
+            raise ValueError("this model has no decoder (decoder_layers=0): read its ctc_logits")
+        return self.target_embeddings, self.decoder
 
     def encode(self, features: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The memory [batch, frames', d_model], and how many of its frames are real, int64 [batch].
@@ -143,14 +150,13 @@ class SpeechTransformer(nn.Module):
         caches: DecoderCaches | None = None,
     ) -> Tensor:
         """Scores of the token after each target token; see `Transformer.decode`."""
-        if self.target_embeddings is None:
-            raise ValueError("this model has no decoder (decoder_layers=0): read its ctc_logits")
+        embeddings, decoder = self._writer()
         positions = None if caches is None else caches.next_positions(target.shape[1], target.device)
-        x = self.target_embeddings(target, positions=positions)
-        x = self.decoder(
+        x = embeddings(target, positions=positions)
+        x = decoder(
             x, memory, memory_lengths=memory_lengths, mask=decoder_mask(self.config, None), caches=caches
         )
-        return self.target_embeddings.tokens.logits(x)
+        return embeddings.tokens.logits(x)
 
     def ctc_logits(self, memory: Tensor) -> Tensor:
         """Scores of every token, and of the blank (pad_id), for each frame of the memory."""
@@ -167,11 +173,13 @@ class SpeechTransformer(nn.Module):
     def caches(self) -> DecoderCaches:
         """Empty caches for `decode`."""
         window = self.config.window
-        return self.decoder.caches() if window is None else self.decoder.caches(lambda: RingCache(window))
+        _, decoder = self._writer()
+        return decoder.caches() if window is None else decoder.caches(lambda: RingCache(window))
 
     def stepper(self, features: Tensor, lengths: Tensor | None = None) -> MemoryStepper:
         """What `greedy`, `beam_search` and `sample` decode with."""
         check_mode(self)
+        self._writer()  # refused before the sound is read
         with torch.no_grad():
             memory, memory_lengths = self.encode(features, lengths)
         return MemoryStepper(self, memory, memory_lengths)

@@ -146,7 +146,7 @@ class Transformer(nn.Module):
 
     def forward(self, source: Tensor, target: Tensor, source_lengths: Tensor | None = None) -> Tensor:
         """Scores of the token after each target token; see `encode` and `decode`."""
-        if source.shape[0] != target.shape[0]:
+        if source.ndim == target.ndim == 2 and source.shape[0] != target.shape[0]:
             raise ValueError(
                 f"source.shape={tuple(source.shape)} and target.shape={tuple(target.shape)}: each source has "
                 "one target, so their first dimensions must be equal"
