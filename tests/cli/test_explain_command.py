@@ -26,12 +26,17 @@ def test_it_says_what_the_library_says():
     ("arguments", "says"),
     [
         (["--kv-heads", "3"], "kv_heads=3"),
-        (["--kv-heads", "0"], "kv_heads=0"),
-        (["--d-k", "0", "--d-v", "3"], "d_k is 0"),
+        (["--kv-heads", "0"], "--kv-heads 0 must be at least 1"),
+        (["--heads", "0"], "--heads 0 must be at least 1"),
+        (["--d-k", "0", "--d-v", "3"], "--d-k 0 must be at least 1"),
+        (["--length", "1000000000000"], "--length 1000000000000 is more than"),
+        (["--batch", "1000000", "--length", "10000000", "--d-k", "1000000"], "2^62"),
         (["--dtype", "int8"], "--dtype int8: choose one of"),
         (["--window", "-1"], "--window -1"),
         (["--length", "-5"], "-5"),
-        (["--device", "nowhere"], "nowhere"),
+        (["--device", "nowhere"], "--device nowhere: choose one of cpu, cuda"),
+        (["--device", "cpu:x"], "--device cpu:x: choose one of"),
+        (["--device", "cuda:77"], "--device cuda:77: torch finds no such device"),
         (["--dropout", "1.5"], "1.5"),
     ],
 )
@@ -41,3 +46,17 @@ def test_mistakes_are_one_line_and_exit_code_2(arguments, says):
     (line,) = result.stderr.splitlines()
     assert line.startswith("headwise: ")
     assert says in line
+
+
+def test_sizes_that_no_machine_holds_are_explained_without_holding_them():
+    result = run("--batch=1000", "--heads=1000", "--length=1000000", "--d-k=1000", "--grad", "--causal")
+    assert result.exit_code == 0
+    assert "q [1000, 1000, 1000000, 1000]" in result.stdout
+
+
+def test_what_is_no_number_is_said_in_plain_words():
+    for option in ("--heads", "--dropout"):
+        result = run(option, "x")
+        assert result.exit_code == 2
+        assert "'x' is no" in result.stderr
+        assert "parse" not in result.stderr

@@ -51,11 +51,12 @@ def test_every_share_equals_the_one_from_the_dense_matrices(seen, peer):
     repeated = [q for q in words if copies[q]]
     for facts in seen.facts:
         weights = dense[facts.layer, facts.head]
+        # the neighbours of the outer two words are special tokens, which are no neighbours
         expected = {
-            "previous": sum(weights[q, q - 1] for q in words) / len(words),
-            "next": sum(weights[q, q + 1] for q in words) / len(words),
+            "previous": sum(weights[q, q - 1] for q in words[1:]) / (len(words) - 1),
+            "next": sum(weights[q, q + 1] for q in words[:-1]) / (len(words) - 1),
             "itself": sum(weights[q, q] for q in words) / len(words),
-            "nearby": sum(weights[q, max(q - 2, 0) : q + 3].sum() for q in words) / len(words),
+            "nearby": sum(weights[q, max(q - 2, 1) : min(q + 3, n - 1)].sum() for q in words) / len(words),
             "same": sum(weights[q, copies[q]].sum() for q in repeated) / len(repeated),
             "first": weights[words, 0].mean(),
             "separator": weights[words, n - 1].mean(),
@@ -84,7 +85,8 @@ def test_even_shares_are_those_of_a_head_that_attends_evenly(seen):
     n = len(seen.reading.tokens)
     assert seen.even["first"] == pytest.approx(1 / n)
     assert seen.even["previous"] == pytest.approx(1 / n)
-    assert seen.even["nearby"] == pytest.approx((5 * (n - 2) - 2) / (n - 2) / n)
+    words = n - 2
+    assert seen.even["nearby"] == pytest.approx((5 * words - 6) / words / n)
     assert seen.most_bits == pytest.approx(math.log2(n))
 
 
@@ -136,8 +138,31 @@ def test_with_a_stride_each_row_is_the_one_of_its_window(windowed, peer):
 def test_a_text_of_one_word(minilm):
     found = look(minilm, "all-MiniLM-L6-v2", "hello")
     assert found.reading.tokens == ("[CLS]", "hello", "[SEP]")
-    assert all(facts.shares["same"] is None for facts in found.facts)
+    for kind in ("same", "previous", "next", "punctuation"):
+        assert all(facts.shares[kind] is None for facts in found.facts)
+    assert all(facts.shares["nearby"] == facts.shares["itself"] for facts in found.facts)
     assert all(facts.strongest.query == facts.strongest.key == 1 for facts in found.facts)
+
+
+def test_in_a_short_text_a_special_token_is_no_neighbour(minilm, peer):
+    found = look(minilm, "all-MiniLM-L6-v2", "hello there")
+    dense = matrices(peer, found.reading.ids)  # [CLS] hello there [SEP]
+    for facts in found.facts:
+        weights = dense[facts.layer, facts.head]
+        assert facts.shares["previous"] == pytest.approx(float(weights[2, 1]), abs=1e-5)
+        assert facts.shares["next"] == pytest.approx(float(weights[1, 2]), abs=1e-5)
+        assert facts.shares["nearby"] == pytest.approx(float(weights[1:3, 1:3].sum()) / 2, abs=1e-5)
+
+
+def test_words_that_the_vocabulary_lacks_are_counted(minilm):
+    found = look(minilm, "all-MiniLM-L6-v2", "a \N{EGYPTIAN HIEROGLYPH A001} b \N{T-REX} c")
+    assert found.unknown == 2
+
+
+def test_progress_names_every_window(minilm, long_text):
+    calls = []
+    look(minilm, "all-MiniLM-L6-v2", long_text, stride=400, progress=lambda *numbers: calls.append(numbers))
+    assert calls == [(1, 2), (2, 2)]
 
 
 @pytest.mark.parametrize("token", [".", ",", "…", "##.", "€", "--"])

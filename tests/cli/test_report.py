@@ -4,12 +4,14 @@ import base64
 import json
 import re
 import zlib
+from dataclasses import replace
 
 import pytest
 import torch
 
+from headwise.cli.classify import Verdict
 from headwise.cli.look import look
-from headwise.cli.report import pack, render
+from headwise.cli.report import pack, render, telling
 
 HOSTILE = 'She wrote <script>alert(1)</script> & </title> <!-- "quoted" \' \u2028 {{ 7*7 }} </script>'
 
@@ -87,8 +89,33 @@ def test_hostile_text_stays_text(minilm, start):
     assert "</title> <!--" not in html
     assert html.count("</script>") == 3
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
-    assert "49" not in re.search(r"<blockquote>(.*?)</blockquote>", html, re.DOTALL).group(1)
+    assert "49" not in re.search(r"<blockquote[^>]*>(.*?)</blockquote>", html, re.DOTALL).group(1)
     assert json.loads(element(html, "data"))["tokens"] == list(seen.reading.tokens)
+
+
+def named(seen, *kinds):
+    """The same text, with heads 0.0, 0.1, ... of these kinds and shares, and all others mixed."""
+    facts = [replace(one, verdict=Verdict("mixed", None)) for one in seen.facts]
+    for at, (kind, share) in enumerate(kinds):
+        shares = {**facts[at].shares, kind: share}
+        facts[at] = replace(facts[at], verdict=Verdict(kind, share), shares=shares)
+    return replace(seen, facts=tuple(facts))
+
+
+def test_the_most_telling_head_opens_first(seen):
+    assert telling(seen) == (2, 9)
+    assert telling(named(seen, ("previous", 1.0), ("same", 0.4), ("same", 0.6))) == (0, 2)
+    assert telling(named(seen, ("first", 0.9), ("previous", 0.7), ("nearby", 0.5))) == (0, 2)
+    assert telling(named(seen, ("first", 0.9), ("next", 0.7))) == (0, 1)
+    least = min(seen.facts, key=lambda facts: facts.evenness)
+    assert telling(named(seen)) == (least.layer, least.head)
+
+
+def test_tokens_of_the_page_stand_in_isolation(minilm):
+    text = "שלום this"
+    html = render(look(minilm, "all-MiniLM-L6-v2", text), text=text, origin="אבג.txt")
+    assert "tokens of <bdi>אבג.txt</bdi>" in html
+    assert html.count("</bdi> → <bdi>") == 72
 
 
 def test_the_same_input_makes_the_same_page(minilm, sample, report):

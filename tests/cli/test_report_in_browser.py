@@ -102,6 +102,7 @@ def test_the_picture_is_darker_where_the_weight_is_larger(opened):
 def test_the_whole_page_by_keyboard_alone(opened, seen):
     page = opened()
     press, focused = page.page.keyboard.press, lambda: page.page.evaluate("document.activeElement.id")
+    choose(page, 0, 2)
     page.page.focus("#grid [tabindex='0']")
     for key in ("Home", "ArrowDown", "ArrowDown", "End", "ArrowLeft"):
         press(key)
@@ -159,6 +160,79 @@ def test_a_kind_picks_out_its_heads(opened, seen):
     assert shown == sum(facts.verdict.kind == "first" for facts in seen.facts)
     page.page.click("#kinds button[data-kind=first]")
     assert page.page.locator("#grid button:not(.away)").count() == 72
+
+
+def test_the_panel_follows_the_kind_that_is_picked_out(opened, seen):
+    page = opened()
+    page.page.click("#kinds button[data-kind=next]")
+    assert page.text("#detail-title") == "Layer 1, head 8"
+    assert page.page.get_attribute("#grid [aria-current=true]", "class") in (None, "")
+    choose(page, 2, 9)  # of another kind: faded no longer, since the panel shows it
+    opacity = "getComputedStyle(document.querySelector('#grid [aria-current=true] canvas')).opacity"
+    assert page.page.evaluate(opacity) == "1"
+
+
+def test_a_row_of_the_table_opens_its_head(opened):
+    page = opened()
+    page.page.click("#all tr[data-at='3.7'] td:nth-child(2)")
+    assert page.text("#detail-title") == "Layer 3, head 7"
+    assert page.page.url.endswith("#3.7")
+    assert page.page.evaluate("document.activeElement.id") == "detail"
+    page.page.focus("#all tr[data-at='4.1'] a")
+    page.page.keyboard.press("Enter")
+    assert page.text("#detail-title") == "Layer 4, head 1"
+    assert page.page.get_attribute("#all tr.chosen", "data-at") == "4.1"
+
+
+@pytest.mark.parametrize("width", [320, 360, 1280])
+def test_the_table_of_heads_and_a_long_path_fit(opened, seen, sample, tmp_path, width):
+    file = tmp_path / "path.html"
+    file.write_text(render(seen, text=sample, origin="/a" + "_long_path" * 23), encoding="utf-8")
+    page = opened(file, viewport={"width": width, "height": 700})
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= width
+    box = "document.querySelector('.all .wide')"
+    assert page.page.evaluate(f"{box}.scrollWidth - {box}.clientWidth") == 0
+
+
+def test_tokens_keep_their_direction_to_themselves(opened, minilm, tmp_path):
+    text = "שלום עולם مرحبا بالعالم this is mixed"
+    seen = look(minilm, "all-MiniLM-L6-v2", text)
+    file = tmp_path / "right-to-left.html"
+    file.write_text(render(seen, text=text, origin="a test", start=(0, 2)), encoding="utf-8")
+    page = opened(file)
+    query, key = seen.of(0, 2).strongest.query, seen.of(0, 2).strongest.key
+    assert page.text("#readout") == says(seen, 0, 2, query, key)
+    # query, arrow and key stand from left to right, whatever the letters
+    left = "[...document.querySelectorAll('#readout bdi')].map(part => part.getBoundingClientRect().x)"
+    first, second = page.page.evaluate(left)
+    assert first < second
+    assert Axe().run(page.page).response["violations"] == []
+
+
+def test_a_long_text_scrolls_in_its_box(opened, seen, tmp_path):
+    file = tmp_path / "box.html"
+    file.write_text(render(seen, text="many words " * 2000, origin="a test"), encoding="utf-8")
+    page = opened(file)
+    assert page.page.evaluate("document.querySelector('blockquote').clientHeight") <= 20 * 16
+
+
+@pytest.mark.parametrize("place", [(59, 58), (60, 12), (33, 98)])
+def test_no_label_touches_the_picked_one(opened, place):
+    page = opened()
+    page.page.mouse.move(*page.cell(*place))
+    overlap = """(() => {
+        const found = [];
+        for (const [id, horizontal] of [['query-labels', false], ['key-labels', true]]) {
+            const canvas = $(id), context = canvas.getContext('2d');
+            const scale = canvas.width / canvas.clientWidth;
+            const at = (horizontal ? map.column : map.row) + 0.5, reach = 6;
+            const from = Math.max(0, (at * map.cell - reach)) * scale, room = 2 * reach * scale;
+            const part = horizontal ? [from, 0, room, canvas.height] : [0, from, canvas.width, room];
+            found.push(context.getImageData(...part).data.some((value) => value > 0));
+        }
+        return found;
+    })()"""
+    assert page.page.evaluate(overlap) == [False, False]
 
 
 def test_an_address_opens_its_head_and_steps_lead_on(opened, report):

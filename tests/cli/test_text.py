@@ -15,6 +15,12 @@ def test_no_argument_is_the_sample_text():
     assert "lighthouse" in found.content
 
 
+def test_the_sample_is_called_so_wherever_it_is_read_from(tmp_path):
+    copy = tmp_path / "copy.txt"
+    copy.write_text(read_text(None).content + "\n", encoding="utf-8")
+    assert read_text(str(copy)).origin == "the sample text"
+
+
 def test_anything_that_is_no_path_is_the_text_itself():
     assert read_text("The cat sat.").content == "The cat sat."
     assert read_text("cat").content == "cat"
@@ -33,14 +39,30 @@ def test_a_dash_is_standard_input(monkeypatch):
     assert read_text("-").content == "from a pipe"
 
 
-@pytest.mark.parametrize("argument", ["notes.txt", "./notes", "a/b", "C:\\notes.md"])
-def test_one_word_with_a_slash_or_an_ending_was_meant_as_a_file(argument):
+@pytest.mark.parametrize("argument", ["notes.txt", "a/b.md", "./notes", "../a", "/a/b", "~/a", "C:\\notes"])
+def test_one_word_that_begins_or_ends_like_a_path_was_meant_as_a_file(argument):
     assert looks_like_path(argument)
     with pytest.raises(UserError, match="no file"):
         read_text(argument)
 
 
-@pytest.mark.parametrize("argument", ["cat", "The end.", "3.14", "e.g. this one", "", "U.S.", "really?!"])
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "cat",
+        "The end.",
+        "3.14",
+        "e.g. this one",
+        "",
+        "U.S.",
+        "really?!",
+        "and/or",
+        "either/or",
+        "a\\b",
+        "/",
+        "…/…",
+    ],
+)
 def test_words_are_no_paths(argument):
     assert not looks_like_path(argument)
 

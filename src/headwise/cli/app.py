@@ -10,9 +10,9 @@ import typer
 
 from headwise._version import __version__
 from headwise.cli.errors import one_line_errors
+from headwise.cli.options import number, one_text, whole
 
 app = typer.Typer(
-    help="Multi-head attention, visible head by head.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -20,26 +20,50 @@ app = typer.Typer(
 )
 
 
+def _say_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"headwise {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def headwise(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_say_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Multi-head attention, visible head by head."""
+
+
 @app.command()
 def see(
     text: Annotated[
-        str | None,
-        typer.Argument(metavar="TEXT|FILE|-", help="A text, a text file, or - for standard input."),
+        list[str] | None,
+        typer.Argument(metavar="TEXT|FILE|-", help="A text in quotes, a text file, or - for standard input."),
     ] = None,
     model: Annotated[
         str, typer.Option(help="minilm, or a folder with a BERT in safetensors format.")
     ] = "minilm",
-    layer: Annotated[int | None, typer.Option(help="Only this layer, counted from 0.")] = None,
-    head: Annotated[int | None, typer.Option(help="Only this head, counted from 0.")] = None,
+    layer: Annotated[
+        int | None, typer.Option(parser=whole, metavar="N", help="Only this layer, counted from 0.")
+    ] = None,
+    head: Annotated[
+        int | None, typer.Option(parser=whole, metavar="N", help="Only this head, counted from 0.")
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Where to write the HTML report. [default: headwise-report.html]")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Where to write the HTML report; headwise-report.html if not given."
+        ),
     ] = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print JSON alone; the report is written only where --out names it."),
     ] = False,
     stride: Annotated[
-        int | None, typer.Option(help="Read a long text in windows, this many tokens apart.")
+        int | None,
+        typer.Option(parser=whole, metavar="N", help="Read a long text in windows, this many tokens apart."),
     ] = None,
     open_report: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the report in a browser.")
@@ -50,7 +74,7 @@ def see(
         from headwise.cli.see import see as command  # only now: torch takes a while to import
 
         command(
-            text,
+            one_text(text),
             model=model,
             layer=layer,
             head=head,
@@ -63,18 +87,21 @@ def see(
 
 @app.command()
 def trace(
-    batch: Annotated[int, typer.Option(help="Texts at once.")] = 30,
-    length: Annotated[int, typer.Option(help="Tokens of each text.")] = 5,
+    batch: Annotated[int, typer.Option(parser=whole, metavar="N", help="Texts at once.")] = 30,
+    length: Annotated[int, typer.Option(parser=whole, metavar="N", help="Tokens of each text.")] = 5,
     input_dim: Annotated[
-        int | None, typer.Option(help="Width of what comes in. [default: that of d-model]")
+        int | None,
+        typer.Option(parser=whole, metavar="N", help="Width of what comes in. That of d-model if not given."),
     ] = None,
-    d_model: Annotated[int, typer.Option(help="Width of the model.")] = 512,
-    heads: Annotated[int, typer.Option(help="Number of heads.")] = 8,
+    d_model: Annotated[int, typer.Option(parser=whole, metavar="N", help="Width of the model.")] = 512,
+    heads: Annotated[int, typer.Option(parser=whole, metavar="N", help="Number of heads.")] = 8,
     kv_heads: Annotated[
-        int | None, typer.Option(help="Number of key/value heads. [default: that of heads]")
+        int | None,
+        typer.Option(parser=whole, metavar="N", help="Number of key/value heads, if not heads."),
     ] = None,
     memory_length: Annotated[
-        int | None, typer.Option(help="Cross-attention to a memory of this many tokens.")
+        int | None,
+        typer.Option(parser=whole, metavar="N", help="Cross-attention to a memory of this many tokens."),
     ] = None,
     causal: Annotated[bool, typer.Option("--causal", help="No token attends to a later one.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
@@ -98,27 +125,36 @@ def trace(
 
 @app.command()
 def explain(
-    batch: Annotated[int, typer.Option(help="Texts at once.")] = 1,
-    length: Annotated[int, typer.Option(help="Queries (and keys) of each text.")] = 512,
+    batch: Annotated[int, typer.Option(parser=whole, metavar="N", help="Texts at once.")] = 1,
+    length: Annotated[
+        int, typer.Option(parser=whole, metavar="N", help="Queries (and keys) of each text.")
+    ] = 512,
     memory_length: Annotated[
-        int | None, typer.Option(help="Keys, where they are others than queries.")
+        int | None, typer.Option(parser=whole, metavar="N", help="Keys, where they are others than queries.")
     ] = None,
-    heads: Annotated[int, typer.Option(help="Number of heads.")] = 8,
+    heads: Annotated[int, typer.Option(parser=whole, metavar="N", help="Number of heads.")] = 8,
     kv_heads: Annotated[
-        int | None, typer.Option(help="Number of key/value heads. [default: that of heads]")
+        int | None,
+        typer.Option(parser=whole, metavar="N", help="Number of key/value heads, if not heads."),
     ] = None,
-    d_k: Annotated[int, typer.Option(help="Width of queries and keys.")] = 64,
-    d_v: Annotated[int | None, typer.Option(help="Width of values. [default: that of d-k]")] = None,
+    d_k: Annotated[int, typer.Option(parser=whole, metavar="N", help="Width of queries and keys.")] = 64,
+    d_v: Annotated[
+        int | None, typer.Option(parser=whole, metavar="N", help="Width of values. That of d-k if not given.")
+    ] = None,
     dtype: Annotated[str, typer.Option(help="float32, float64, float16 or bfloat16.")] = "float32",
     device: Annotated[str, typer.Option(help="cpu, cuda, ...")] = "cpu",
     causal: Annotated[bool, typer.Option("--causal", help="No token attends to a later one.")] = False,
     window: Annotated[
-        int | None, typer.Option(help="Only this many tokens before each one, and itself.")
+        int | None,
+        typer.Option(parser=whole, metavar="N", help="Only this many tokens before each one, and itself."),
     ] = None,
     softcap: Annotated[
-        float | None, typer.Option(help="Scores are kept between this and its negative.")
+        float | None,
+        typer.Option(parser=number, metavar="X", help="Scores are kept between this and its negative."),
     ] = None,
-    dropout: Annotated[float, typer.Option(help="Share of the weights that is set to 0.")] = 0.0,
+    dropout: Annotated[
+        float, typer.Option(parser=number, metavar="X", help="Share of the weights that is set to 0.")
+    ] = 0.0,
     grad: Annotated[bool, typer.Option("--grad/--no-grad", help="Will gradients be asked for?")] = False,
 ) -> None:
     """Say which kernel runs for given sizes, and why each other one does not. Nothing is computed."""
@@ -150,7 +186,7 @@ def parameters(
     row: Annotated[
         str, typer.Argument(help='base, big, or another row of the paper\'s table 3 ("B d_k=16"), or all.')
     ] = "base",
-    vocab: Annotated[int, typer.Option(help="Tokens of the vocabulary.")] = 37_000,
+    vocab: Annotated[int, typer.Option(parser=whole, metavar="N", help="Tokens of the vocabulary.")] = 37_000,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
 ) -> None:
     """Count the parameters of the paper's models, part by part, beside what the paper prints."""

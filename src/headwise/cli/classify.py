@@ -39,7 +39,34 @@ SHORT = {
     "same": "same",
     "first": "first",
 }
-"""Names of the further kinds, where room is scarce."""
+"""Names of the further kinds."""
+
+BRIEF = {
+    **NAMES,
+    "previous": "prev",
+    "next": "next",
+    "nearby": "near",
+    "same": "same",
+    "first": "1st",
+    "separator": "sep",
+    "punctuation": "punct",
+}
+"""Names of all kinds in a narrow terminal."""
+
+PLURALS = {
+    **{kind: f"{name} heads" for kind, name in NAMES.items()},
+    "previous": "previous-token heads",
+    "next": "next-token heads",
+    "itself": "heads on the token itself",
+    "nearby": "nearby-token heads",
+    "same": "same-token heads",
+    "first": "first-token heads",
+    "separator": "separator heads",
+}
+"""Several heads of one kind."""
+
+FEW = 8
+"""A text of fewer tokens, special ones aside, says little about what a head does in general."""
 
 MEANINGS = {
     "previous": "the token just before",
@@ -63,7 +90,7 @@ RULES = (
     f"Further kinds from {ALSO:.0%} on are listed after it. Nearby: 2 tokens either side and itself, by the "
     f"same rule. Broad: entropy at least {BROAD:.0%} of the largest possible. Otherwise mixed. "
     f"Averages run over all tokens but the special ones, and for the same token over those that occur more "
-    f"than once."
+    f"than once; a special token counts as first token or separator, never as previous, next or nearby."
 )
 
 
@@ -82,8 +109,16 @@ class Verdict:
     @property
     def words(self) -> str:
         """Such as "first token 47%, previous 37%"; a mixed head names what it does most."""
-        own = self.name if self.share is None else f"{self.name} {self.share:.0%}"
-        also = ", ".join(f"{SHORT[kind]} {share:.0%}" for kind, share in self.also)
+        return self._say(NAMES, SHORT)
+
+    @property
+    def brief(self) -> str:
+        """The same for a narrow terminal: "1st 47%, prev 37%"."""
+        return self._say(BRIEF, BRIEF)
+
+    def _say(self, names: Mapping[str, str], further: Mapping[str, str]) -> str:
+        own = names[self.kind] if self.share is None else f"{names[self.kind]} {self.share:.0%}"
+        also = ", ".join(f"{further[kind]} {share:.0%}" for kind, share in self.also)
         if not also:
             return own
         return f"{own}: {also}" if self.share is None else f"{own}, {also}"

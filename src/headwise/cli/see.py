@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import typer
@@ -19,6 +20,8 @@ from headwise.cli.table import print_heads
 from headwise.cli.text import read_text
 
 REPORT = Path("headwise-report.html")
+SIGNS = (b'<meta name="generator" content="headwise', b"<title>What every head does: ")
+"""Either stands near the beginning of every report; the second in those of older versions too."""
 
 
 def see(
@@ -27,7 +30,7 @@ def see(
     model: str,
     layer: int | None,
     head: int | None,
-    out: Path | None,
+    out: str | None,
     as_json: bool,
     stride: int | None,
     open_report: bool,
@@ -37,8 +40,10 @@ def see(
     Raises:
         UserError: whatever was given that can't be done, before anything is written.
     """
+    if out is not None and not out.strip():
+        raise UserError(f"--out is empty: name a file, such as {REPORT}")
     given = read_text(text)
-    target = out if out is not None else None if as_json else REPORT
+    target = Path(out) if out is not None else None if as_json else REPORT
     if target is not None:
         check_target(target)
     bert, name = open_model(model)
@@ -48,7 +53,7 @@ def see(
     ):
         if number is not None and not 0 <= number < count:
             raise UserError(f"--{what} {number}: {name} has {what}s 0 to {count - 1}")
-    seen = look(bert, name, given.content, stride=stride)
+    seen = look(bert, name, given.content, stride=stride, progress=_progress())
     chosen = [facts for facts in seen.facts if layer in (None, facts.layer) and head in (None, facts.head)]
     if target is not None:
         write(
@@ -67,7 +72,7 @@ def check_target(target: Path) -> None:
     """Find out before any work whether the report can be written there.
 
     Raises:
-        UserError: a folder, a missing folder, no right to write.
+        UserError: a folder, a missing folder, no right to write, a file that isn't a report of ours.
     """
     if target.is_dir():
         raise UserError(f"--out {target} is a folder: name a file, such as {target / REPORT.name}")
@@ -76,6 +81,21 @@ def check_target(target: Path) -> None:
         raise UserError(f"--out {target}: there is no folder {folder}: make it first, or choose another")
     if not os.access(folder, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
         raise UserError(f"--out {target}: no right to write there: choose another place")
+    if target.is_file() and not _ours(target):
+        raise UserError(
+            f"{'--out ' if target != REPORT else ''}{target} exists and is no report of headwise's, so it "
+            "stays as it is: remove it, or name another file with --out"
+        )
+
+
+def _ours(file: Path) -> bool:
+    """Was this file written here? An empty one holds nothing to lose."""
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(4096)
+    except OSError:
+        return False
+    return not head or any(sign in head for sign in SIGNS)
 
 
 def write(target: Path, content: str) -> None:
@@ -108,6 +128,20 @@ def write(target: Path, content: str) -> None:
 def _start(chosen: list[HeadFacts], layer: int | None, head: int | None) -> tuple[int, int] | None:
     """The head that the report opens with; None leaves the choice to the report."""
     return None if layer is None and head is None else (chosen[0].layer, chosen[0].head)
+
+
+def _progress() -> Callable[[int, int], None] | None:
+    """Says on a terminal which window of a long text is read. The line is gone at the end."""
+    if not sys.stderr.isatty():
+        return None
+
+    def say(number: int, windows: int) -> None:
+        if windows > 1:
+            end = "\r\x1b[K" if number == windows else ""
+            sys.stderr.write(f"\r\x1b[Kreading window {number} of {windows}{end}")
+            sys.stderr.flush()
+
+    return say
 
 
 def _print(seen: Seen, chosen: list[HeadFacts], target: Path | None) -> None:

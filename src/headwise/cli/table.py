@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from rich import box
@@ -10,9 +11,15 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from headwise.cli.classify import RULES
+from headwise.cli.classify import FEW, NAMES, PLURALS, RULES
 from headwise.cli.errors import printable
-from headwise.cli.look import HeadFacts, Seen
+from headwise.cli.look import UNKNOWN, HeadFacts, Seen
+from headwise.cli.wording import shown, shown_pair, width
+
+GAP = 2  # columns between two columns of a table
+UNCUT = 10_000  # wider than any table
+LISTED = 12  # heads of one kind that are listed by number
+SAYS = "mostly attends to"
 
 STYLES = {
     "previous": "cyan",
@@ -28,68 +35,114 @@ STYLES = {
 }
 
 
-def heads_table(seen: Seen, chosen: Sequence[HeadFacts], *, arrow: str, width: int) -> Table:
-    """A row per head, in a terminal of this many columns."""
-    free = width - 37  # what the numbers and the gaps leave
-    say = min(max(free * 57 // 100, 12), 40)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    table.add_column("head", justify="right", no_wrap=True, width=5)
-    table.add_column("mostly attends to", overflow="ellipsis", no_wrap=True, width=say)
-    table.add_column("bits", justify="right", no_wrap=True, width=4)
-    table.add_column("away", justify="right", no_wrap=True, width=5)
-    table.add_column(
-        f"strongest {arrow} pair", overflow="ellipsis", no_wrap=True, width=min(max(free - say, 12), 36)
-    )
-    table.add_column("weight", justify="right", no_wrap=True, width=6)
+def heads_table(seen: Seen, chosen: Sequence[HeadFacts], *, arrow: str, room: int | None) -> Table:
+    """A row per head, in at most `room` columns: first the words get shorter, then tokens are cut.
+    None: as wide as it needs to be."""
+    far = max(len(f"{facts.distance:.1f}") for facts in chosen)
+    columns = (4, 4, max(far, 4), 6)  # head, bits, away, weight
+    free = None if room is None else max(room - sum(columns) - 5 * GAP, 24)
+    words = [facts.verdict.words for facts in chosen]
+    pair_title = f"strongest {arrow} pair"
+    pairs = [
+        (seen.reading.tokens[one.strongest.query], seen.reading.tokens[one.strongest.key]) for one in chosen
+    ]
+    need = max(len(pair_title), *(width(query) + width(key) + len(arrow) + 2 for query, key in pairs))
+    if free is not None and max(map(len, words)) + need > free:
+        words = [facts.verdict.brief for facts in chosen]
+    say = max(len(SAYS), *map(len, words))
+    if free is not None and say + need > free:
+        say = min(say, max(free - need, free * 3 // 5))
+        need = max(free - say, 10)
+    table = _table()
+    table.add_column("head", justify="right", no_wrap=True, width=columns[0])
+    table.add_column(SAYS, overflow="ellipsis", no_wrap=True, width=say)
+    table.add_column("bits", justify="right", no_wrap=True, width=columns[1])
+    table.add_column("away", justify="right", no_wrap=True, width=columns[2])
+    table.add_column(pair_title, overflow="ellipsis", no_wrap=True, width=need)
+    table.add_column("weight", justify="right", no_wrap=True, width=columns[3])
     layer = -1
-    for facts in chosen:
+    for facts, word, (query, key) in zip(chosen, words, pairs, strict=True):
         if layer not in (-1, facts.layer):
             table.add_section()
         layer = facts.layer
-        strongest = facts.strongest
-        pair = f"{_token(seen, strongest.query)} {arrow} {_token(seen, strongest.key)}"
         table.add_row(
             f"{facts.layer}.{facts.head}",
-            Text(facts.verdict.words, style=STYLES[facts.verdict.kind]),
+            Text(word, style=STYLES[facts.verdict.kind]),
             f"{facts.entropy:.2f}",
             f"{facts.distance:.1f}",
-            Text(pair),
-            f"{strongest.weight:.3f}",
+            Text(shown_pair(query, key, arrow=arrow, room=need)),
+            f"{facts.strongest.weight:.3f}",
         )
     return table
 
 
-def pairs_table(seen: Seen, layer: int, head: int, *, arrow: str, most: int = 3) -> Table:
+def pairs_table(
+    seen: Seen, layer: int, head: int, *, arrow: str, room: int | None = None, most: int = 3
+) -> Table:
     """The strongest keys of every token, for one head."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    tokens = seen.reading.tokens
+    longest = max(map(width, tokens))
+    # a number, a query, and `most` times a key and its weight
+    cell = longest if room is None else min(longest, max((room - 5 - 2 * GAP - most * 8) // (most + 1), 4))
+    table = _table()
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("query", no_wrap=True, overflow="ellipsis")
     table.add_column(f"{arrow} keys that it attends to most", no_wrap=True, overflow="ellipsis")
-    for query in range(len(seen.reading.tokens)):
+    for query in range(len(tokens)):
         keys = seen.top_keys[layer, head, query, :most].tolist()
         weights = seen.top_weights[layer, head, query, :most].tolist()
         words = "  ".join(
-            f"{_token(seen, key)} {weight:.3f}" for key, weight in zip(keys, weights, strict=True) if key >= 0
+            f"{shown(tokens[key], cell)} {weight:.3f}"
+            for key, weight in zip(keys, weights, strict=True)
+            if key >= 0
         )
-        table.add_row(str(query), Text(_token(seen, query)), Text(words))
+        table.add_row(str(query), Text(shown(tokens[query], cell)), Text(words))
     return table
 
 
 def print_heads(console: Console, seen: Seen, chosen: Sequence[HeadFacts], *, arrow: str) -> None:
-    """Headline, table and how to read it."""
+    """Headline, table and how to read it. Where nobody watches (a pipe, a file) nothing is cut, unless
+    COLUMNS asks for a width."""
+    room = console.width if console.is_terminal or "COLUMNS" in os.environ else None
+    wide = console.width if room is None else room
     console.print(headline(seen), highlight=False)
     for note in notes(seen):
         console.print(escape(note), style="yellow", highlight=False)
-    console.print(heads_table(seen, chosen, arrow=arrow, width=console.width))
-    if len(chosen) == 1:
-        console.print(pairs_table(seen, chosen[0].layer, chosen[0].head, arrow=arrow))
+    if len(chosen) > 1:
+        console.print(summary(chosen), highlight=False)
     console.print(
-        f"{RULES} Layers and heads count from 0. Bits: mean entropy, at most {seen.most_bits:.2f} here. "
-        f"Away: mean distance in tokens. Strongest pair: query {arrow} key, special tokens aside. "
-        f"Largest |row sum - 1|: {seen.row_sum_error:.0e}.",
+        f"bits: how broadly it looks, 0 at one token, {seen.most_bits:.2f} at all alike; "
+        "away: how many tokens away on average.",
         style="dim",
         highlight=False,
     )
+    tables = [heads_table(seen, chosen, arrow=arrow, room=room)]
+    if len(chosen) == 1:
+        tables.append(pairs_table(seen, chosen[0].layer, chosen[0].head, arrow=arrow, room=room))
+    for table in tables:
+        console.print(table, width=None if room is not None else max(wide, UNCUT))
+    console.print(
+        f"{RULES} Layers and heads count from 0. Strongest pair: query {arrow} key, special tokens aside. "
+        f"Self-check: the weights of a token add up to 1, to within {seen.row_sum_error:.0e}.",
+        style="dim",
+        highlight=False,
+    )
+
+
+def summary(chosen: Sequence[HeadFacts]) -> str:
+    """Which heads have a name: "1 previous-token head (0.2), 1 next-token head (1.8), ..., 34 mixed"."""
+    said = []
+    for kind in NAMES:
+        own = [f"{facts.layer}.{facts.head}" for facts in chosen if facts.verdict.kind == kind]
+        if not own:
+            continue
+        if kind in ("broad", "mixed"):
+            said.append(f"{len(own)} {kind}")
+            continue
+        name = PLURALS[kind] if len(own) > 1 else PLURALS[kind].replace("heads", "head", 1)
+        where = own if len(own) <= LISTED else [*own[:LISTED], "..."]
+        said.append(f"{len(own)} {name} ({', '.join(where)})")
+    return ", ".join(said) + "."
 
 
 def headline(seen: Seen) -> Text:
@@ -101,19 +154,35 @@ def headline(seen: Seen) -> Text:
 def notes(seen: Seen) -> list[str]:
     """What a reader must know about what was left out or joined."""
     reading = seen.reading
+    found = []
+    content = reading.special.count(False)
+    if content < FEW:
+        found.append(
+            f"The text has {count(content, 'token')} besides [CLS] and [SEP], which says little about what "
+            f"a head does in general: give {FEW} or more."
+        )
+    if seen.unknown:
+        found.append(
+            f"{count(seen.unknown, 'word')} of the text {'is' if seen.unknown == 1 else 'are'} unknown to "
+            f"this model: it reads {UNKNOWN} instead."
+        )
     if reading.cut:
-        return [
+        found.append(
             f"The text has {reading.whole} tokens and the model takes {seen.limit}: these are the first "
             f"{len(reading.tokens)}, [CLS] and [SEP] included. --stride 256 reads the whole text in windows."
-        ]
+        )
     if len(reading.windows) > 1:
-        return [
+        found.append(
             f"The text has {reading.whole} tokens and the model takes {seen.limit}: it was read in "
             f"{len(reading.windows)} windows, and each token is shown as that window saw it in which it has "
             "most neighbours. Tokens of different windows never meet."
-        ]
-    return []
+        )
+    return found
 
 
-def _token(seen: Seen, place: int) -> str:
-    return printable(seen.reading.tokens[place])
+def count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _table() -> Table:
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 from headwise.cli.errors import UserError
+
+SAMPLE = "the sample text"
+_BEGINS = re.compile(r"\.{0,2}/\S|~/|\\\\|[A-Za-z]:\\|\.{1,2}\\")
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,9 @@ def read_text(argument: str | None) -> Text:
     Raises:
         UserError: a missing file, a folder, a file that holds no UTF-8 text, an empty text.
     """
+    sample = (files("headwise.cli") / "samples" / "lighthouse.txt").read_text(encoding="utf-8").strip()
     if argument is None:
-        sample = files("headwise.cli") / "samples" / "lighthouse.txt"
-        return Text(sample.read_text(encoding="utf-8").strip(), "the sample text")
+        return Text(sample, SAMPLE)
     if argument == "-":
         found = Text(_decode(sys.stdin.buffer.read(), "standard input"), "standard input")
     elif _exists(argument):
@@ -40,16 +44,19 @@ def read_text(argument: str | None) -> Text:
         found = Text(argument, "the command line")
     if not found.content.strip():
         raise UserError(f"the text from {found.origin} is empty: give at least one word")
-    return Text(found.content.strip(), found.origin)
+    content = found.content.strip()
+    return Text(content, SAMPLE if content == sample else found.origin)
 
 
 def looks_like_path(argument: str) -> bool:
-    """One word with a slash in it, or with a short ending such as .txt, was meant as a file."""
+    """One word that begins like a path (/, ./, ../, ~/, C:\\) or has a short ending such as .txt was meant as
+    a file; and/or was not."""
     if not argument or any(letter.isspace() for letter in argument):
         return False
+    if _BEGINS.match(argument):
+        return True
     suffix = Path(argument).suffix
-    ending = 2 <= len(suffix) <= 5 and suffix[1:].isalnum() and not suffix[1:].isdigit()
-    return "/" in argument or "\\" in argument or ending
+    return 2 <= len(suffix) <= 5 and suffix[1:].isalnum() and not suffix[1:].isdigit()
 
 
 def _exists(argument: str) -> bool:

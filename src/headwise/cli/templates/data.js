@@ -53,16 +53,20 @@ function topOf(layer, head, query, most) {
 const firstOf = (cell) => Math.ceil((cell * tokens.length) / side);
 const lastOf = (cell) => firstOf(cell + 1) - 1;
 const cellOf = (token) => Math.floor((token * side) / tokens.length);
+// Tokens stand in elements of their own direction: what stands around one that runs from right to left
+// keeps its place.
+const tokenOf = (place) => make("bdi", tokens[place]);
+const pairOf = (query, key) => [tokenOf(query), " → ", tokenOf(key)];
 function nameOf(cell) {
   const first = firstOf(cell), last = lastOf(cell);
-  return first === last ? tokens[first] : `${tokens[first]} … ${tokens[last]} (${first}–${last})`;
+  return first === last ? [tokenOf(first)] : [tokenOf(first), " … ", tokenOf(last), ` (${first}–${last})`];
 }
 
 const percent = (share) => (share < 0.0995 ? (share * 100).toFixed(1) : Math.round(share * 100)) + "%";
 
 function make(tag, text, attributes) {
   const element = document.createElement(tag);
-  if (text !== undefined && text !== null) element.textContent = text;
+  if (text !== undefined && text !== null) element.append(...[text].flat());
   for (const [name, value] of Object.entries(attributes || {})) element.setAttribute(name, value);
   return element;
 }

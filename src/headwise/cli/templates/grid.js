@@ -49,6 +49,12 @@ function setUpGrid(choose) {
     const on = button.getAttribute("aria-pressed") !== "true";
     for (const other of $("kinds").querySelectorAll("button")) other.setAttribute("aria-pressed", String(on && other === button));
     for (const head of heads) head.classList.toggle("away", on && head.dataset.kind !== button.dataset.kind);
+    // the panel shows a head of the kind that is picked out: the one that does it most
+    if (on && chosenButton().dataset.kind !== button.dataset.kind) {
+      const share = ({ dataset: { layer, head, kind } }) => factsOf(+layer, +head).shares[kind] || 0;
+      const best = heads.filter((head) => !head.classList.contains("away")).reduce((a, b) => (share(b) > share(a) ? b : a));
+      choose(+best.dataset.layer, +best.dataset.head, "kind");
+    }
   });
 }
 

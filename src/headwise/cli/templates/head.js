@@ -37,7 +37,7 @@ function showFacts(layer, head) {
     ["mostly", page.names[facts.kind]],
     ["entropy", `${facts.entropy.toFixed(2)} bits`, ` of ${page.most.toFixed(2)}`],
     ["tokens away", facts.distance.toFixed(1)],
-    ["strongest pair", `${tokens[query]} → ${tokens[key]}`, ` ${weight.toFixed(3)}`],
+    ["strongest pair", pairOf(query, key), ` ${weight.toFixed(3)}`],
   ];
   $("figures").replaceChildren(...figures.map(([name, value, small]) => {
     const group = make("div");
@@ -56,8 +56,8 @@ function showFacts(layer, head) {
 
 function setUpWords(choose) {
   const box = $("words");
-  tokens.forEach((token, place) => {
-    const button = make("button", token, { type: "button", "aria-pressed": "false", tabindex: place ? "-1" : "0" });
+  tokens.forEach((_, place) => {
+    const button = make("button", tokenOf(place), { type: "button", "aria-pressed": "false", tabindex: place ? "-1" : "0" });
     words.push(button);
     box.append(button, " ");
   });
@@ -94,9 +94,9 @@ function showToken(query) {
     box.scrollTop = own.offsetTop - box.clientHeight / 2;
   }
   const line = $("from");
-  line.replaceChildren("From ", make("b", tokens[query]), ` (token ${query}) most of the attention goes to`);
+  line.replaceChildren("From ", make("b", tokenOf(query)), ` (token ${query}) most of the attention goes to`);
   $("top").replaceChildren(...[...given].slice(0, 8).map(([key, weight]) => {
-    const item = make("li"), name = make("span", tokens[key], { class: "token" });
+    const item = make("li"), name = make("span", tokenOf(key), { class: "token" });
     name.append(make("small", ` ${key}`));
     item.append(name, make("span", weight.toFixed(3), { class: "number" }), meter(weight));
     return item;
@@ -117,9 +117,9 @@ function table(columns, rows) {
 
 function fillPairs() {
   const most = Math.min(5, page.exact ? 5 : page.top);
-  const rows = tokens.map((token, query) => {
-    const top = topOf(map.layer, map.head, query, most).map(([key, weight]) => `${tokens[key]} ${weight.toFixed(3)}`);
-    return [`${query} ${token}`, ...top, ...Array(most - top.length).fill("")];
+  const rows = tokens.map((_, query) => {
+    const top = topOf(map.layer, map.head, query, most).map(([key, weight]) => [tokenOf(key), ` ${weight.toFixed(3)}`]);
+    return [[`${query} `, tokenOf(query)], ...top, ...Array(most - top.length).fill("")];
   });
   const columns = [["query", "token"], ...Array.from({ length: most }, (_, at) => [`${["1st", "2nd", "3rd", "4th", "5th"][at]} key`, "token"])];
   $("pairs").querySelector("div").replaceChildren(table(columns, rows));
@@ -130,8 +130,8 @@ function fillEvery() {
   const given = topOf(layer, head, chosenToken, tokens.length);
   const found = new Map(given);
   const keys = page.exact ? tokens.map((_, key) => key) : given.map(([key]) => key);
-  const rows = keys.map((key) => [`${key} ${tokens[key]}`, (found.get(key) || 0).toFixed(3)]);
+  const rows = keys.map((key) => [[`${key} `, tokenOf(key)], (found.get(key) || 0).toFixed(3)]);
   const made = table([["key", "token"], ["weight", "num"]], rows);
-  made.createCaption().textContent = `From ${tokens[chosenToken]} (token ${chosenToken})${page.exact ? "" : `: the ${page.top} largest`}`;
+  made.createCaption().append("From ", tokenOf(chosenToken), ` (token ${chosenToken})${page.exact ? "" : `: the ${page.top} largest`}`);
   $("every").querySelector("div").replaceChildren(made);
 }

@@ -15,6 +15,7 @@ function shorten(text, context, room) {
 }
 
 const labelOf = (cell) => (page.exact ? tokens[cell] : `${firstOf(cell)} ${tokens[firstOf(cell)]}`);
+const labelPartsOf = (cell) => (page.exact ? [tokenOf(cell)] : [`${firstOf(cell)} `, tokenOf(firstOf(cell))]);
 
 function sizeCanvas(canvas, width, height) {
   const density = Math.min(devicePixelRatio || 1, 2, 4096 / Math.max(width, height));
@@ -44,8 +45,6 @@ function paintMap() {
   const { cell, across, above } = map;
   $("map").classList.toggle("large", map.large);
   const size = cell * side;
-  const style = getComputedStyle(document.documentElement);
-  const every = Math.ceil((LABEL + 3) / cell); // labels that would overlap are left out
   document.querySelector(".corner").style.cssText = `width:${across}px;height:${above}px`;
 
   const sheet = sizeCanvas($("picture"), size, size);
@@ -54,7 +53,7 @@ function paintMap() {
   sheet.imageSmoothingEnabled = false;
   sheet.drawImage(small, 0, 0, size, size);
 
-  const ink = printing ? "#000" : style.getPropertyValue("--ink");
+  const ink = printing ? "#000" : getComputedStyle(document.documentElement).getPropertyValue("--ink");
   const keys = sizeCanvas($("key-labels"), size, above);
   const queries = sizeCanvas($("query-labels"), across, size);
   for (const context of [keys, queries]) {
@@ -63,19 +62,41 @@ function paintMap() {
     context.textBaseline = "middle";
   }
   queries.textAlign = "right";
-  const within = (at) => Math.max(LABEL / 2 + 1, Math.min(size - LABEL / 2 - 1, (at + 0.5) * cell));
-  for (let at = 0, last = -size; at < side; at += every) {
-    if (within(at) - last < LABEL) continue; // the last label may be moved inward
-    last = within(at);
-    const text = shorten(labelOf(at), keys, above - 10);
-    queries.fillText(text, across - 6, within(at));
-    keys.save();
-    keys.translate(within(at), above - 6);
-    keys.rotate(-Math.PI / 2);
-    keys.fillText(text, 0, 0);
-    keys.restore();
-  }
+  painted.row = painted.column = -1;
   pointAt(map.row, map.column, false);
+}
+
+// The tokens along both axes. Labels that would overlap, each other or the two that are picked, are left out.
+const painted = { row: -1, column: -1 };
+function paintLabels() {
+  const { cell, across, above } = map;
+  const size = cell * side, every = Math.ceil((LABEL + 3) / cell);
+  const middle = (at) => Math.max(LABEL / 2 + 1, Math.min(size - LABEL / 2 - 1, (at + 0.5) * cell));
+  const draw = (context, picked, put) => {
+    for (let at = 0, last = -size; at < side; at += every) {
+      if (middle(at) - last < LABEL) continue; // the last label may be moved inward
+      last = middle(at);
+      const text = `\u2068${shorten(labelOf(at), context, above - 10)}\u2069`; // of its own direction, as in the page
+      if (Math.abs(last - middle(picked)) >= LABEL + 3) put(text, last);
+    }
+  };
+  if (painted.row !== map.row) {
+    const context = $("query-labels").getContext("2d");
+    context.clearRect(0, 0, across, size);
+    draw(context, map.row, (text, at) => context.fillText(text, across - 6, at));
+  }
+  if (painted.column !== map.column) {
+    const context = $("key-labels").getContext("2d");
+    context.clearRect(0, 0, size, above);
+    draw(context, map.column, (text, at) => {
+      context.save();
+      context.translate(at, above - 6);
+      context.rotate(-Math.PI / 2);
+      context.fillText(text, 0, 0);
+      context.restore();
+    });
+  }
+  Object.assign(painted, { row: map.row, column: map.column });
 }
 
 // Show the weight of one cell. Everything that shows a row follows.
@@ -90,11 +111,12 @@ function pointAt(row, column, follow) {
   const middle = (at) => Math.max(0, Math.min(side * cell - 16, (at + 0.5) * cell - 8));
   put("query-now", { top: `${middle(map.row)}px` });
   put("key-now", { left: `${middle(map.column)}px` });
-  $("query-now").textContent = labelOf(map.row);
-  $("key-now").textContent = labelOf(map.column);
+  $("query-now").replaceChildren(...labelPartsOf(map.row));
+  $("key-now").replaceChildren(...labelPartsOf(map.column));
+  paintLabels();
   const weight = matrixOf(map.layer, map.head)[map.row * side + map.column] / 1000;
   const more = page.exact ? "" : " on average";
-  $("readout").textContent = `${nameOf(map.row)} → ${nameOf(map.column)}: ${weight.toFixed(3)}${more}`;
+  $("readout").replaceChildren(...nameOf(map.row), " → ", ...nameOf(map.column), `: ${weight.toFixed(3)}${more}`);
   if (follow) reveal();
 }
 

@@ -12,7 +12,8 @@ function choose(layer, head, how) {
   $("before").disabled = at === 0;
   $("after").disabled = at === last;
   history.replaceState(null, "", `#${layer}.${head}`);
-  if (how === "click" && matchMedia("(max-width: 1179px)").matches) {
+  for (const row of $("all").tBodies[0].rows) row.classList.toggle("chosen", row.dataset.at === `${layer}.${head}`);
+  if (how === "row" || (how === "click" && matchMedia("(max-width: 1179px)").matches)) {
     $("detail").scrollIntoView();
     $("detail").focus({ preventScroll: true });
   }
@@ -54,6 +55,13 @@ async function begin() {
   }
   for (const id of ["detail", "reading", "more"]) $(id).hidden = false;
   setUpGrid(choose);
+  $("all").classList.add("live");
+  $("all").tBodies[0].addEventListener("click", (event) => {
+    const row = event.target.closest("tr");
+    if (!getSelection().isCollapsed || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    choose(...row.dataset.at.split(".").map(Number), "row");
+  });
   setUpWords(chooseToken);
   setUpMap(showToken);
   const [layer, head] = fromAddress();

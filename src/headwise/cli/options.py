@@ -1,0 +1,43 @@
+"""What typer can't say by itself: numbers that are none, and a text without quotes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+import typer
+
+from headwise.cli.errors import UserError
+
+
+def one_text(words: Sequence[str] | None) -> str | None:
+    """The text; None where none was given.
+
+    Raises:
+        UserError: several words where the shell took the text apart.
+    """
+    if not words:
+        return None
+    if len(words) > 1:
+        joined = " ".join(words)
+        raise UserError(
+            f"{len(words)} arguments, where one text or file is expected: put the text in quotes: "
+            f"headwise see {shlex.quote(joined)}"
+        )
+    return words[0]
+
+
+def whole(given: str | int) -> int:
+    """A whole number, or a message that says so (typer's own speaks of parsing)."""
+    try:
+        return int(given)
+    except ValueError:
+        raise typer.BadParameter(f"{given!r} is no whole number") from None
+
+
+def number(given: str | float) -> float:
+    """A number, or a message that says so."""
+    try:
+        return float(given)
+    except ValueError:
+        raise typer.BadParameter(f"{given!r} is no number") from None
