@@ -23,7 +23,12 @@ def says(caught: pytest.ExceptionInfo[Exception], *words: str) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: KeyLengths([3, 7]), ["KeyLengths", "list", "torch.tensor([3, 7])"]),  # type: ignore[arg-type]
+        (lambda: KeyLengths([3, 7.0]), ["KeyLengths", "list", "7.0", "float"]),  # type: ignore[list-item]
+        (lambda: Prefix((3, True)), ["Prefix", "takes ints", "True", "bool"]),
+        (lambda: KeyLengths("3"), ["KeyLengths", "str", "'3'"]),  # type: ignore[arg-type]
+        (lambda: Window(128), ["Window(128, 0)", "Window(127, 0) is 128 keys", "from_huggingface"]),
+        (lambda: Window(after=0), ["before and after", "Window(n - 1, 0)"]),
+        (lambda: Window(), ["before and after"]),
         (lambda: KeyLengths(3.0), ["KeyLengths", "float"]),  # type: ignore[arg-type]
         (lambda: KeyLengths(True), ["KeyLengths", "bool"]),
         (lambda: KeyLengths(torch.tensor([3.0, 7.0])), ["float32", "[2]", "lengths.long()"]),

@@ -131,7 +131,7 @@ def mask_function(mask: Mask, frame: Frame) -> MaskMod:
         if isinstance(mask.lengths, int):
             length = mask.lengths
             return lambda b, h, i, j: k_pos(b, j) < length
-        lengths = _by_entry(mask.lengths, 0)
+        lengths = _by_entry(torch.as_tensor(mask.lengths), 0)
         return lambda b, h, i, j: k_pos(b, j) < lengths(b)
     if isinstance(mask, Allow):
         whole = mask.dense(frame) if mask.tensor.ndim < 4 else mask.tensor

@@ -7,6 +7,7 @@ from headwise.masks.draw import draw
 from headwise.masks.frame import Align, Frame, Index
 from headwise.masks.lengths import KeyLengths, Prefix
 from headwise.masks.positional import Causal, ValidKeys
+from headwise.masks.proof import check_mask
 from headwise.masks.svg import draw_svg
 from headwise.masks.window import Window
 
@@ -27,6 +28,7 @@ __all__ = [
     "ValidKeys",
     "Window",
     "all_of",
+    "check_mask",
     "draw",
     "draw_svg",
 ]

@@ -31,9 +31,9 @@ class Tile(IntEnum):
 class Mask:
     """Base of all masks. Compose with `&`, `|` and `~`.
 
-    A subclass gives `allow` and `tiles` (and `check`, `block`, `describe`, `natural_lengths` where the
-    defaults don't serve). It names in `trailing` every field that holds a tensor with batch dimensions
-    in front: how many dimensions follow them.
+    A subclass gives `allow`, and `tiles` so that kernels can skip what is empty (and `check`, `block`,
+    `describe`, `natural_lengths` where the defaults don't serve). It names in `trailing` every field that
+    holds a tensor with batch dimensions in front: how many dimensions follow them. `check_mask` tries it.
     """
 
     trailing: ClassVar[Mapping[str, int]] = {}
@@ -48,15 +48,24 @@ class Mask:
 
     def block(self, frame: Frame, rows: Index, cols: Index) -> Tensor:
         """The mask of the rectangle rows x cols, broadcastable to [*batch, heads, rows, cols]."""
-        return self.allow(frame.q(rows), frame.k(cols))
+        allowed = self.allow(frame.q(rows), frame.k(cols))
+        if not isinstance(allowed, Tensor) or allowed.dtype != torch.bool:
+            got = f"{allowed.dtype} tensor" if isinstance(allowed, Tensor) else type(allowed).__name__
+            raise TypeError(
+                f"{type(self).__name__}.allow returned a {got}: expected a bool tensor, True where the query "
+                "may attend; numbers that are added to scores are a Bias"
+            )
+        return allowed
 
     def tiles(self, frame: Frame, q_block: int, k_block: int) -> Tensor:
         """int8 `Tile` codes [..., ceil(q_len/q_block), ceil(k_len/k_block)]: these two dimensions whole,
         those before them broadcastable to [*batch, heads].
 
-        Found from the ends of each block's positions, without building the matrix.
+        Found from the ends of each block's positions, without building the matrix. A mask that doesn't
+        say is PARTIAL everywhere: right, but nothing is skipped.
         """
-        raise NotImplementedError
+        size = -(-frame.q_len // q_block), -(-frame.k_len // k_block)
+        return torch.full(size, int(Tile.PARTIAL), dtype=torch.int8, device=frame.device)
 
     def check(self, frame: Frame) -> None:
         """Raise ValueError where this mask doesn't fit the call (lengths beyond the tensors, shapes

@@ -42,8 +42,17 @@ def counts(name: str, lengths: object) -> None:
             "pass lengths.long()"
         )
     if isinstance(lengths, bool) or not isinstance(lengths, int | torch.SymInt):
-        fix = f"torch.tensor({lengths!r})" if isinstance(lengths, list | tuple) else "an int or an int tensor"
-        raise TypeError(f"{name} takes an int or an int tensor, got {type(lengths).__name__}: pass {fix}")
+        raise TypeError(
+            f"{name} takes an int, an int tensor or a list of ints, got {type(lengths).__name__} {lengths!r}"
+        )
+
+
+def listed(name: str, lengths: list[int] | tuple[int, ...]) -> Tensor:
+    """int64 [n] of n counts."""
+    wrong = [one for one in lengths if isinstance(one, bool) or not isinstance(one, int | torch.SymInt)]
+    if wrong:
+        raise TypeError(f"{name} takes ints, got {wrong[0]!r} of type {type(wrong[0]).__name__} in a list")
+    return torch.tensor(lengths, dtype=torch.int64)
 
 
 def same_device(name: str, tensor: Tensor, frame: Frame) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from headwise.masks.fits import (
     counts,
     entry_names,
     highest_position,
+    listed,
     readable,
     same_device,
     some_values,
@@ -28,19 +29,22 @@ class _UpTo(Mask):
 
     trailing: ClassVar[Mapping[str, int]] = {"lengths": 0}
 
-    lengths: int | Tensor
+    lengths: int | Tensor | Sequence[int]
     # Lowest and highest length, read once when the mask is made, so that no call waits for the device.
     _range: tuple[int, int] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         name = type(self).__name__
+        if isinstance(self.lengths, list | tuple):
+            object.__setattr__(self, "lengths", listed(name, self.lengths))
         counts(name, self.lengths)
-        if isinstance(self.lengths, Tensor):
-            if not readable(self.lengths) or not self.lengths.numel():
+        lengths = self._known
+        if isinstance(lengths, Tensor):
+            if not readable(lengths) or not lengths.numel():
                 return
-            low, high = torch.stack(torch.aminmax(self.lengths)).tolist()
+            low, high = torch.stack(torch.aminmax(lengths)).tolist()
         else:
-            low = high = self.lengths
+            low = high = lengths
         if low < 0:
             raise ValueError(
                 f"{name}: a length counts keys, 0 or more, but {self._entries(low, -1)}; "
@@ -70,9 +74,13 @@ class _UpTo(Mask):
 
     def _per_batch(self) -> int | Tensor:
         """[*batch] -> [*batch, 1, 1, 1], or the int itself."""
-        if isinstance(self.lengths, Tensor):
-            return self.lengths[..., None, None, None]
-        return self.lengths
+        lengths = self._known
+        return lengths[..., None, None, None] if isinstance(lengths, Tensor) else lengths
+
+    @property
+    def _known(self) -> int | Tensor:
+        """The lengths, a list of them being a tensor since the mask was made."""
+        return cast("int | Tensor", self.lengths)
 
     def _entries(self, low: int, high: int | None) -> str:
         """Which entries lie within low .. high, for an error message."""
@@ -95,11 +103,12 @@ class KeyLengths(_UpTo):
     length are not masked (their output is whatever the valid keys give).
 
     Args:
-        lengths: one int, or an int tensor broadcastable to [*batch]. Values are read once, when the
-            mask is made; give each batch its own mask rather than changing the tensor in place.
+        lengths: one int, an int tensor broadcastable to [*batch], or a list of ints, which makes such a
+            tensor (on the CPU; `.to(device)` moves it). Values are read once, when the mask is made; give
+            each batch its own mask rather than changing the tensor in place.
 
     Raises:
-        TypeError: not an int or int tensor.
+        TypeError: not an int, an int tensor or a list of ints.
         ValueError: a length is negative; or, at the call, beyond the keys, of another device, or of a
             shape that doesn't broadcast to [*batch].
     """

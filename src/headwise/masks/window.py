@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,6 +12,15 @@ from torch import Tensor
 from headwise.masks.base import Mask, tile_codes
 from headwise.masks.frame import Frame
 
+
+class _Unsaid:
+    """Stands where a number must be given."""
+
+    def __repr__(self) -> str:
+        return "(must be said)"
+
+
+_UNSAID: Any = _Unsaid()
 _FARTHEST = 2**61  # positions and distances up to here add up within 64 bits
 
 
@@ -28,13 +38,15 @@ class Window(Mask):
 
     Raises:
         ValueError: a count is negative.
-        TypeError: a count is not an int.
+        TypeError: a count is missing, or not an int.
     """
 
-    before: int | None
-    after: int | None
+    before: int | None = _UNSAID
+    after: int | None = _UNSAID
 
     def __post_init__(self) -> None:
+        if self.before is _UNSAID or self.after is _UNSAID:
+            raise TypeError(_missing(self.before if self.after is _UNSAID else self.after))
         for name, value in (("before", self.before), ("after", self.after)):
             if value is None:
                 continue
@@ -171,6 +183,17 @@ def _pair(where: str, sizes: Sequence[int]) -> tuple[int, int]:
     if not isinstance(sizes, Sequence) or len(sizes) != 2:
         raise ValueError(f"Window.{where}({sizes!r}): the window is a pair (left, right)")
     return _whole(where, sizes[0]), _whole(where, sizes[1])
+
+
+def _missing(width: object) -> str:
+    number = width if isinstance(width, int) and not isinstance(width, bool) and width > 0 else "n"
+    less = number - 1 if isinstance(number, int) else "n - 1"
+    return (
+        f"Window takes two numbers, before and after, since libraries differ in what one of them means: "
+        f"Window({number}, 0) is the query's own key and {number} before it, Window({less}, 0) is {number} "
+        f"keys with its own, Window({number}, {number}) looks both ways, and None is without bound; or "
+        f"translate another library's number: Window.from_huggingface(...), from_flash_attention(...), ..."
+    )
 
 
 def _whole(where: str, value: int) -> int:
