@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from headwise._version import __version__
-from headwise.cli.errors import one_line_errors
+from headwise.cli.errors import end_with_reader, one_line_errors
 from headwise.cli.options import number, one_text, whole
 
 app = typer.Typer(
@@ -71,6 +71,7 @@ def see(
 ) -> None:
     """Show what every head of a BERT does with a text: a table here, and a report in HTML."""
     with one_line_errors():
+        end_with_reader()
         from headwise.cli.see import see as command  # only now: torch takes a while to import
 
         command(
@@ -108,6 +109,7 @@ def trace(
 ) -> None:
     """Follow one call of multi-head attention: the shape, parameters, FLOPs and bytes of each step."""
     with one_line_errors():
+        end_with_reader()
         from headwise.cli.steps import trace_layer
 
         found = trace_layer(
@@ -159,6 +161,7 @@ def explain(
 ) -> None:
     """Say which kernel runs for given sizes, and why each other one does not. Nothing is computed."""
     with one_line_errors():
+        end_with_reader()
         from headwise.cli.kernels import explain_sizes
 
         typer.echo(

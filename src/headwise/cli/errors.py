@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,13 @@ from contextlib import contextmanager
 
 class UserError(Exception):
     """A mistake in what the command was given. The message names the value, the rule and the fix."""
+
+
+def end_with_reader() -> None:
+    """`headwise see | head` ends quietly, as other tools do, once nobody reads on. Only for commands that
+    print and do nothing else: a training must outlive its reader."""
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 @contextmanager

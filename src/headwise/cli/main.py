@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 
 NEEDS = ("jinja2", "rich", "safetensors", "tokenizers", "typer")
 
 
 def run() -> None:
-    """Entry point of the `headwise` script and of `python -m headwise`."""
+    """What the `headwise` script (by way of `headwise_command`) and `python -m headwise` run."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a token that the terminal can't show must not end the run
-    if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `headwise see | head` ends quietly, as tools do
     try:
         from headwise.cli.app import app
 

@@ -1,0 +1,56 @@
+"""The command as it is installed: it starts without torch, and the package is whole all the same."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from headwise._version import __version__
+
+
+def start(*arguments, after=""):
+    """The command in a process of its own; `after` runs when the command has ended."""
+    source = (
+        "import atexit, sys\n"
+        f"atexit.register(lambda: exec({after!r}))\n"
+        f"sys.argv = ['headwise', *{list(arguments)!r}]\n"
+        "from headwise_command import run\n"
+        "run()"
+    )
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100"}
+    return subprocess.run(
+        [sys.executable, "-c", source],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env=environment,
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["version"], ["--help"], ["see", "--help"]])
+def test_help_and_version_need_no_torch(arguments):
+    result = start(*arguments, after="print('torch' in sys.modules)")
+    assert result.returncode == 0, result.stderr
+    *said, torch_is_there = result.stdout.splitlines()
+    assert torch_is_there == "False"
+    assert f"headwise {__version__}" in said or any("Usage" in line for line in said)
+
+
+def test_a_command_runs_and_the_package_opens_when_its_names_are_asked_for():
+    names = "import headwise as hw; print(callable(hw.merge), callable(hw.attention), hw.__version__)"
+    result = start("explain", "--length", "7", after=names)
+    assert result.returncode == 0, result.stderr
+    assert "q [1, 8, 7, 64]" in result.stdout
+    assert result.stdout.splitlines()[-1] == f"True True {__version__}"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="no such signal here")
+def test_a_reader_that_leaves_early_is_no_error():
+    command = [sys.executable, "-m", "headwise", "explain"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(timeout=120) in (0, -signal.SIGPIPE)
