@@ -45,7 +45,7 @@ def plan(problem: Problem) -> Iterator[Call]:
     frame, grouped = problem.frame, problem.groups > 1
     count, rows, cols = frame.batch[0], slice(0, frame.q_len), slice(0, frame.k_len)
     causal = _own_causal_will_do(problem)
-    if causal or (problem.bias is None and (problem.mask is None or _newest_query(problem))):
+    if causal or (problem.bias is None and (problem.mask is None or newest_query(problem))):
         for entries in _entries(count, 1 if grouped else count):
             yield Call(entries, rows, cols, None, None, causal)
         return
@@ -77,7 +77,7 @@ def _own_causal_will_do(problem: Problem) -> bool:
     )
 
 
-def _newest_query(problem: Problem) -> bool:
+def newest_query(problem: Problem) -> bool:
     """Whether a causal mask hides nothing, as when one query follows its keys."""
     frame = problem.frame
     return (

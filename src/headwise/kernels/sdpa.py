@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from headwise.kernels.blocks import fold
-from headwise.kernels.calls import Call, plan
+from headwise.kernels.calls import Call, newest_query, plan
 from headwise.kernels.live import all_finite, all_numbers
 from headwise.kernels.pair import Grads, PairKernel
 from headwise.kernels.problem import Problem
@@ -94,6 +94,8 @@ def _folded(problem: Problem) -> Problem | None:
     if frame.q_len > 1 and not problem.q.is_contiguous():
         return None
     rows = problem.groups * frame.q_len
+    if newest_query(problem):
+        mask = None
     if mask is not None:
         allow = fold(mask.block(frame, slice(0, 1), slice(0, frame.k_len)))
         if allow.shape[1] > 1:
