@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import hashlib
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from headwise.applications.errors import DataError
+from headwise.training.runs import read_config
 
 # What a split's files may be called, besides its own name
 ALIASES = {"train": ("train",), "val": ("val", "valid", "validation", "dev"), "test": ("test",)}
@@ -169,6 +171,24 @@ def load_split(paths: Sequence[Path], split: str, languages: Sequence[str]) -> P
             "or a folder with train, val and test"
         )
     return Pairs([whole.sources[one] for one in chosen], [whole.targets[one] for one in chosen])
+
+
+def describe_data(
+    paths: Sequence[Path], splits: Mapping[str, Pairs], run: Path | None = None
+) -> dict[str, Any]:
+    """For config.json: where the data is, how much, and its digests.
+
+    Args:
+        run: of a run that is continued. Where its data was the same texts in another place, that place stays
+            written down, so that data may be moved.
+    """
+    facts: dict[str, Any] = {
+        split: {"pairs": len(pairs), "sha256": pairs.digest()} for split, pairs in splits.items()
+    }
+    places = [str(path.resolve()) for path in paths]
+    before = {} if run is None else dict(read_config(run).get("data") or {})
+    earlier = before.pop("paths", places)
+    return {"paths": earlier if before == facts else places, **facts}
 
 
 def _split_of(text: str) -> str:

@@ -22,7 +22,7 @@ from headwise.applications.bleu import corpus_bleu, scores_of
 from headwise.applications.errors import DataError
 from headwise.applications.options import take
 from headwise.applications.plain import from_plain, plain
-from headwise.applications.text_files import Pairs, load_split
+from headwise.applications.text_files import Pairs, describe_data, load_split
 from headwise.applications.tokens import Tokens, check_token_ids, pad
 from headwise.applications.writing import write_texts
 from headwise.models.transformer import Transformer
@@ -268,10 +268,7 @@ class Translation:
             "application": NAME,
             "settings": plain(settings),
             "model": config.to_dict(),
-            "data": {
-                "paths": [str(path.resolve()) for path in data],
-                **{split: {"pairs": len(one), "sha256": one.digest()} for split, one in pairs.items()},
-            },
+            "data": describe_data(data, pairs, run),
         }
         task = TranslationTask(
             model, tokens, EncodedPairs(pairs["train"], tokens), pairs["val"], settings, described

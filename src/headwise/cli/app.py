@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from headwise._version import __version__
+from headwise.cli.applications import commands as applications
 from headwise.cli.errors import end_with_reader, one_line_errors
 from headwise.cli.options import number, one_text, whole
 
@@ -213,6 +214,9 @@ def curves(
         from headwise.cli.curves import curves as command
 
         command(runs, out=out)
+
+
+app.add_typer(applications)
 
 
 @app.command()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headwise.cli.errors import one_line_errors
+from headwise.cli.errors import end_with_reader, one_line_errors
 from headwise.cli.options import number, whole
 
 commands = typer.Typer()
@@ -92,6 +92,7 @@ def evaluate(
 ) -> None:
     """Measure a trained run on data that it hasn't seen, beside what needs no learning."""
     with one_line_errors():
+        end_with_reader()
         from headwise.cli.evaluate import evaluate as command
 
         options = {"beam": beam, "limit": limit}
@@ -119,6 +120,7 @@ def translate(
 ) -> None:
     """Translate texts with a trained run, a line each."""
     with one_line_errors():
+        end_with_reader()
         from headwise.cli.translate import translate as command
 
         command(run, text, beam=beam, checkpoint=checkpoint, as_json=as_json)
