@@ -124,6 +124,17 @@ def test_frames_after_the_front_end(halvings: int, frames: int) -> None:
     assert lengths.tolist() == [frames] * 4
 
 
+def test_no_sound_at_all() -> None:
+    model = build()
+    memory, lengths = model.encode(features()[:, :0])
+    assert lengths.tolist() == [0] * 4
+    assert bool(memory.isfinite().all())
+    assert len(greedy(model.stepper(features()[:, :0]), max_extra=3)) == 4
+    out, frames = LogMel(8000)(torch.zeros(2, 0))
+    assert frames.tolist() == [0, 0]
+    assert not out.any()
+
+
 def test_decoding() -> None:
     model = build()
     found = greedy(model.stepper(features(), LENGTHS), max_extra=3)

@@ -143,6 +143,40 @@ def test_samples_are_of_the_model() -> None:
         assert one.log_probability == pytest.approx(probability_of(model, alone, one), abs=1e-9)
 
 
+def test_nothing_to_read() -> None:
+    """No inputs; inputs of no tokens, whose memory holds nothing: both decode."""
+    model = build()
+    ids, _ = source()
+    assert greedy(model.stepper(ids[:0])) == beam_search(model.stepper(ids[:0])) == []
+    empty = greedy(model.stepper(ids[:, :0]), max_extra=3)
+    hidden = greedy(model.stepper(ids, torch.zeros(len(LENGTHS), dtype=torch.int64)), max_extra=3)
+    assert [one.tokens for one in empty] == [one.tokens for one in hidden]
+    assert all(len(one.tokens) <= 3 for one in empty)
+
+
+@pytest.mark.parametrize("how", ["autocast", "converted"])
+def test_in_16_bits(how: str) -> None:
+    """Scores are summed in float32 or better; caches hold what the layers give."""
+    model = build().float()
+    ids, lengths = source()
+    plain = model(ids, ids, lengths)
+    if how == "converted":
+        model = model.to(torch.bfloat16)
+    with torch.autocast("cpu", torch.bfloat16, enabled=how == "autocast"):
+        assert (model(ids, ids, lengths) - plain).abs().mean() < 0.2
+        one = greedy(model.stepper(ids, lengths), max_extra=4)
+        assert [h.tokens for h in one] == [
+            h[0].tokens for h in beam_search(model.stepper(ids, lengths), beam=1, max_extra=4)
+        ]
+
+
+def test_it_is_compiled_in_one_graph() -> None:
+    model = build()
+    ids, lengths = source()
+    compiled = torch.compile(model, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(ids, ids, lengths), model(ids, ids, lengths))
+
+
 def test_learned_positions_end_the_output() -> None:
     model = build(positions="learned", max_length=8)
     model.output.weight.data[model.config.eos_id] = 0.0
@@ -293,6 +327,8 @@ def test_mistakes_in_calls() -> None:
     ids, lengths = source()
     with pytest.raises(TypeError, match="source must be integers"):
         model(ids.float(), ids)
+    with pytest.raises(TypeError, match=r"source must be integers .* got list"):
+        model([[3, 4]], ids)
     with pytest.raises(ValueError, match=r"target must lie in 0 \.\. 22"):
         model(ids, ids + 30)
     with pytest.raises(ValueError, match=r"source must be \[batch, length\]"):

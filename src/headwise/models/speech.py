@@ -134,6 +134,8 @@ class SpeechTransformer(nn.Module):
         check_lengths("lengths", lengths, features.shape[0])
         if lengths is None:
             lengths = torch.full((features.shape[0],), features.shape[1], device=features.device)
+        if not features.shape[1]:  # a convolution needs a frame; it isn't a real one
+            features = features.new_zeros(features.shape[0], 1, self.config.bands)
         x, lengths = self.front_end(features, lengths)
         if self.positions is not None:
             x = self.positions(x)

@@ -60,9 +60,9 @@ class TextEncoder(nn.Module):
             segments: int64 [batch, length], the kind of each token.
             mask: any further mask.
         """
+        x = self.embeddings(ids, segments=segments)
         check_lengths("lengths", lengths, ids.shape[0])
         padding = None if lengths is None else KeyLengths(lengths)
-        x = self.embeddings(ids, segments=segments)
         out: Tensor = self.encoder(x, mask=encoder_mask(self.config, padding, mask))
         return out
 

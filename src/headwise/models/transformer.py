@@ -17,7 +17,7 @@ from headwise.models.building import (
     encoder_from,
     encoder_mask,
 )
-from headwise.models.checks import check_lengths
+from headwise.models.checks import check_integers, check_lengths
 from headwise.models.decoder_caches import DecoderCaches
 from headwise.models.decoding.steppers import MemoryStepper, check_mode
 from headwise.models.embeddings import Embeddings, TokenEmbedding, positions_from
@@ -97,9 +97,9 @@ class Transformer(nn.Module):
             source_lengths: int64 [B], how many tokens of each source are real. Default: all.
             mask: any further mask.
         """
+        x = self.source_embeddings(source)
         check_lengths("source_lengths", source_lengths, source.shape[0])
         padding = None if source_lengths is None else KeyLengths(source_lengths)
-        x = self.source_embeddings(source)
         memory: Tensor = self.encoder(x, mask=encoder_mask(self.config, padding, mask))
         return memory
 
@@ -146,6 +146,8 @@ class Transformer(nn.Module):
 
     def forward(self, source: Tensor, target: Tensor, source_lengths: Tensor | None = None) -> Tensor:
         """Scores of the token after each target token; see `encode` and `decode`."""
+        check_integers("source", source)
+        check_integers("target", target)
         if source.ndim == target.ndim == 2 and source.shape[0] != target.shape[0]:
             raise ValueError(
                 f"source.shape={tuple(source.shape)} and target.shape={tuple(target.shape)}: each source has "
