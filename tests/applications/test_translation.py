@@ -8,9 +8,10 @@ import torch
 from corpus import COUNTS, QUICK, english, german, write_corpus
 
 from headwise.applications import DataError, application_of, find, train_application
+from headwise.applications.pair_task import EncodedPairs
 from headwise.applications.text_files import Pairs
 from headwise.applications.tokens import SMALLEST, Tokens
-from headwise.applications.translation import EncodedPairs, translate
+from headwise.applications.translation import translate
 from headwise.applications.writing import write, write_texts
 from headwise.models import Transformer, TransformerConfig
 from headwise.training import RunError, SettingError, load_run
@@ -54,8 +55,8 @@ def test_texts_come_out_in_their_order_whatever_is_read_with_them(translation_ru
     assert together[2] == ""
     sources = [[*ids, translator.tokens.eos_id] for ids in translator.tokens.encode(texts)]
     for cells in (1, 23, 10_000):  # one at a time, a few, all
-        found = write(translator.model, translator.tokens, sources, beam=2, cells=cells)
-        again = write(translator.model, translator.tokens, sources, beam=2)
+        found = write(translator.model, sources, beam=2, cells=cells)
+        again = write(translator.model, sources, beam=2)
         assert [one[0].tokens for one in found] == [one[0].tokens for one in again]
     assert translator.translate([]) == []
 

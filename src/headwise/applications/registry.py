@@ -12,6 +12,7 @@ from headwise.applications.errors import DataError
 from headwise.training.runs import RunError, read_config
 
 MODULES = {
+    "summarization": "headwise.applications.summarization",
     "translation": "headwise.applications.translation",
 }
 

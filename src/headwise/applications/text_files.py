@@ -38,11 +38,14 @@ class Pairs:
         return found.hexdigest()
 
 
-def read_lines(path: Path) -> list[str]:
+def read_lines(path: Path, *, blanks: str | None = None) -> list[str]:
     """The lines of a UTF-8 file, gzipped if its name ends in .gz, without blanks at their ends.
 
     Lines end at a line feed alone (or carriage return and line feed): two files would no longer fit line by
     line if rarer signs, such as U+2028, ended lines in one of them.
+
+    Args:
+        blanks: what is taken off the ends; None: all blanks
 
     Raises:
         DataError: no such file, not gzip, no UTF-8 (the line is named), nothing in it.
@@ -64,7 +67,7 @@ def read_lines(path: Path) -> list[str]:
         raise DataError(
             f"{path}, line {text.count(chr(10), 0, text.index(chr(0))) + 1} holds a zero byte: it is no text"
         )
-    lines = [line.strip() for line in text.split("\n")]
+    lines = [line.strip(blanks) for line in text.split("\n")]
     if lines and not lines[-1]:
         lines.pop()
     if not any(lines):
@@ -164,7 +167,7 @@ def load_split(paths: Sequence[Path], split: str, languages: Sequence[str]) -> P
     if split not in ALIASES:
         raise DataError(f"two files have the splits {', '.join(ALIASES)}, not {split!r}")
     whole = read_pairs(*paths)
-    chosen = [number for number, text in enumerate(whole.sources) if _split_of(text) == split]
+    chosen = [number for number, text in enumerate(whole.sources) if split_of(text) == split]
     if not chosen:
         raise DataError(
             f"{paths[0]} has {len(whole)} lines, too few to set any apart for {split}: give more, "
@@ -191,6 +194,7 @@ def describe_data(
     return {"paths": earlier if before == facts else places, **facts}
 
 
-def _split_of(text: str) -> str:
+def split_of(text: str) -> str:
+    """The split that a text falls into by its SHA-256: 3% val, 3% test, else train."""
     place = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
     return "val" if place < SHARE else "test" if place < 2 * SHARE else "train"

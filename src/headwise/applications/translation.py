@@ -9,30 +9,23 @@ recipe     the paper's Adam, schedule and label smoothing, in sizes for a small 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
-
 from headwise.applications.base import Evaluation, Say
 from headwise.applications.bleu import corpus_bleu, scores_of
-from headwise.applications.errors import DataError
 from headwise.applications.options import take
+from headwise.applications.pair_task import PairTask, check_sizes, vocabulary_and_model
 from headwise.applications.plain import from_plain, plain
 from headwise.applications.text_files import Pairs, describe_data, load_split
-from headwise.applications.tokens import Tokens, check_token_ids, pad
+from headwise.applications.tokens import Tokens
 from headwise.applications.writing import write_texts
 from headwise.models.transformer import Transformer
 from headwise.models.transformer_config import TransformerConfig
-from headwise.training.batches import Collated, token_batches
-from headwise.training.loss import token_loss
 from headwise.training.recipe import Recipe
 from headwise.training.runs import LoadedRun, RunError, Which, load_run
-from headwise.training.settings import SettingError
-from headwise.training.task import Better, Loss
 
 NAME = "translation"
 
@@ -85,102 +78,9 @@ class TranslationSettings:
     recipe: Recipe = field(default_factory=_recipe)
 
     def __post_init__(self) -> None:
-        for name in ("max_tokens", "longest", "validation_texts"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}: it must be at least 1")
-        if self.longest > self.max_tokens:
-            raise ValueError(
-                f"longest is {self.longest} and max_tokens {self.max_tokens}: a batch must hold one pair"
-            )
-        check_token_ids(self.model)
+        check_sizes(self)
         if self.source == self.target:
             raise ValueError(f"source and target are both {self.source!r}: they must be two languages")
-
-
-class EncodedPairs:
-    """Pairs as ids: the source ends with [EOS]; the target has [BOS] before it, or [EOS] after it."""
-
-    def __init__(self, pairs: Pairs, tokens: Tokens) -> None:
-        self.sources = [[*ids, tokens.eos_id] for ids in tokens.encode(pairs.sources)]
-        self.targets = tokens.encode(pairs.targets)
-        self._tokens = tokens
-
-    @property
-    def lengths(self) -> list[tuple[int, int]]:
-        """Of each pair, with what ends it."""
-        return [(len(one), len(other) + 1) for one, other in zip(self.sources, self.targets, strict=True)]
-
-    def collate(self, numbers: Sequence[int]) -> dict[str, Tensor]:
-        """A batch of these pairs."""
-        tokens = self._tokens
-        source, lengths = pad([self.sources[one] for one in numbers])
-        before, _ = pad([[tokens.bos_id, *self.targets[one]] for one in numbers])
-        after, _ = pad([[*self.targets[one], tokens.eos_id] for one in numbers])
-        return {"source": source, "source_lengths": lengths, "before": before, "after": after}
-
-
-class TranslationTask:
-    """What `train` trains."""
-
-    model: nn.Module
-    metric = "bleu"
-    better: Better = "higher"
-
-    def __init__(
-        self,
-        model: Transformer,
-        tokens: Tokens,
-        training: EncodedPairs,
-        validation: Pairs,
-        settings: TranslationSettings,
-        config: Mapping[str, Any],
-    ) -> None:
-        self.model = model
-        self.tokens = tokens
-        self.training = training
-        self.settings = settings
-        self.config = config
-        lengths = training.lengths
-        self._used = [number for number, of_one in enumerate(lengths) if max(of_one) <= settings.longest]
-        if not self._used:
-            raise DataError(f"no pair has at most longest={settings.longest} tokens: raise longest")
-        self._lengths = [lengths[number] for number in self._used]
-        self.left_out = len(lengths) - len(self._used)
-        self._validation = EncodedPairs(validation, tokens)
-        some = slice(0, settings.validation_texts)
-        self._sample = Pairs(validation.sources[some], validation.targets[some])
-
-    def batches(self, split: str, epoch: int, seed: int) -> Iterable[dict[str, Tensor]]:
-        if split != "train":
-            raise ValueError(f"there is no split {split!r} to train on")
-        plan = token_batches(self._lengths, self.settings.max_tokens, seed=seed, epoch=epoch)
-        return Collated([[self._used[one] for one in batch] for batch in plan], self.training.collate)
-
-    def loss(self, batch: Mapping[str, Tensor]) -> Loss:
-        logits = self.model(batch["source"], batch["before"], batch["source_lengths"])
-        found = token_loss(
-            logits, batch["after"], smoothing=self.settings.model.label_smoothing, pad_id=self.tokens.pad_id
-        )
-        return found.loss_sum, found.tokens, {"nll": found.nll_sum}
-
-    def validate(self) -> dict[str, float]:
-        lengths = self._validation.lengths
-        most = max(self.settings.max_tokens, max(map(max, lengths)))
-        device = next(self.model.parameters()).device
-        total, count = 0.0, 0
-        for numbers in token_batches(lengths, most, shuffle=False):
-            batch = {name: one.to(device) for name, one in self._validation.collate(numbers).items()}
-            _, tokens, sums = self.loss(batch)
-            total, count = total + float(sums["nll"]), count + int(tokens)
-        written = write_texts(self.model, self.tokens, self._sample.sources, beam=1)
-        return {
-            "nll": total / count,
-            "perplexity": math.exp(min(total / count, 700.0)),
-            "bleu": corpus_bleu(written, self._sample.targets),
-        }
-
-    def write_files(self, run: Path) -> None:
-        self.tokens.save(run)
 
 
 class Translator:
@@ -241,7 +141,7 @@ class Translation:
     def settings(self) -> TranslationSettings:
         return TranslationSettings()
 
-    def task(self, data: Sequence[Path], settings: Any, run: Path | None, say: Say) -> TranslationTask:
+    def task(self, data: Sequence[Path], settings: Any, run: Path | None, say: Say) -> PairTask:
         """See `Application.task`.
 
         Raises:
@@ -251,33 +151,24 @@ class Translation:
         languages = (settings.source, settings.target)
         pairs = {split: load_split(data, split, languages) for split in ("train", "val")}
         say("read " + ", ".join(f"{len(one):,} pairs for {split}" for split, one in pairs.items()))
-        if run is None:
-            texts = (*pairs["train"].sources, *pairs["train"].targets)
-            try:
-                tokens = Tokens.train(texts, settings.model.vocab_size)
-            except ValueError as error:
-                raise SettingError(str(error)) from None
-        else:
-            tokens = Tokens.load(run)
-        try:
-            config = replace(settings.model, vocab_size=len(tokens))
-            model = Transformer(config)
-        except (ValueError, TypeError) as error:
-            raise SettingError(f"the settings make no model: {error}") from None
+        tokens, model = vocabulary_and_model(settings, pairs["train"], run)
         described = {
             "application": NAME,
             "settings": plain(settings),
-            "model": config.to_dict(),
+            "model": model.config.to_dict(),
             "data": describe_data(data, pairs, run),
         }
-        task = TranslationTask(
-            model, tokens, EncodedPairs(pairs["train"], tokens), pairs["val"], settings, described
+        task = PairTask(
+            model,
+            tokens,
+            pairs["train"],
+            pairs["val"],
+            settings=settings,
+            config=described,
+            metric="bleu",
+            score=corpus_bleu,
         )
-        left_out = (
-            f", {task.left_out:,} pairs longer than {settings.longest} left out" if task.left_out else ""
-        )
-        size = sum(one.numel() for one in model.parameters())
-        say(f"{len(tokens):,} tokens in the vocabulary, {size:,} parameters{left_out}")
+        task.describe(say)
         return task
 
     def open(self, run: Path, which: Which = "best", say: Say = lambda line: None) -> Translator:

@@ -108,6 +108,25 @@ def evaluate(
 
 
 @commands.command()
+def summarize(
+    run: Run,
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE|TEXT|-", help="A text file, a text in quotes, or - for standard input."),
+    ],
+    beam: Beam = 4,
+    checkpoint: Checkpoint = "best",
+    as_json: AsJson = False,
+) -> None:
+    """Summarize a text with a trained run."""
+    with one_line_errors():
+        end_with_reader()
+        from headwise.cli.summarize import summarize as command
+
+        command(run, file, beam=beam, checkpoint=checkpoint, as_json=as_json)
+
+
+@commands.command()
 def translate(
     run: Run,
     text: Annotated[

@@ -1,0 +1,191 @@
+"""Summarization: texts and their summaries, the paper's Transformer, ROUGE.
+
+data       a table with the columns text and summary, and perhaps group: see `records`
+tokenizer  byte-pair encoding, one vocabulary for both
+model      `Transformer`; texts are cut to `longest` tokens
+metric     ROUGE-1, -2 and -L of rouge-score, stemmed, beside the first sentence
+recipe     the paper's, in sizes for two CPU cores
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headwise.applications.base import Evaluation, Say
+from headwise.applications.options import take
+from headwise.applications.pair_task import PairTask, check_sizes, vocabulary_and_model
+from headwise.applications.plain import from_plain, plain
+from headwise.applications.records import load_records
+from headwise.applications.rouge import rouge_1, scores_of
+from headwise.applications.text_files import Pairs, describe_data
+from headwise.applications.tokens import Tokens
+from headwise.applications.writing import write_texts
+from headwise.models.transformer import Transformer
+from headwise.models.transformer_config import TransformerConfig
+from headwise.training.recipe import Recipe
+from headwise.training.runs import LoadedRun, RunError, Which, load_run
+
+NAME = "summarization"
+COLUMNS = ("text", "summary")
+_END = re.compile(r"(?<=[.!?])\s+")
+
+
+def _recipe() -> Recipe:
+    return Recipe(
+        steps=20_000, rate=0.7, warmup=1000, precision="auto", clip=1.0, validate_every=1000, keep=8
+    )
+
+
+def _model() -> TransformerConfig:
+    return TransformerConfig(
+        vocab_size=6000, num_layers=3, d_model=192, d_ff=768, num_heads=8, dropout=0.1, norm="pre"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummarizationSettings:
+    """Everything that `--set` can change.
+
+    Args:
+        max_tokens: cells of a batch on each side, padding counted
+        longest: texts are cut to so many tokens; pairs with a longer summary are left out of training
+        longest_summary: tokens that a summary may be written with
+        validation_texts: so many are summarized (greedily) at each validation
+        model: sizes; vocab_size is an upper bound
+        recipe: how it is trained
+    """
+
+    max_tokens: int = 3000
+    longest: int = 128
+    longest_summary: int = 40
+    validation_texts: int = 300
+    model: TransformerConfig = field(default_factory=_model)
+    recipe: Recipe = field(default_factory=_recipe)
+
+    def __post_init__(self) -> None:
+        check_sizes(self)
+        if self.longest_summary < 1:
+            raise ValueError(f"longest_summary is {self.longest_summary}: it must be at least 1")
+        if self.longest < 2:
+            raise ValueError(f"longest is {self.longest}: a text needs a token besides what ends it")
+
+
+class Summarizer:
+    """A trained model that summarizes.
+
+    Attributes:
+        model, tokens, settings: as trained
+    """
+
+    def __init__(self, loaded: LoadedRun, tokens: Tokens) -> None:
+        self.folder = loaded.folder
+        self.tokens = tokens
+        self.config = loaded.config
+        try:
+            self.settings = from_plain(SummarizationSettings, loaded.config["settings"])
+            model = Transformer(TransformerConfig.from_dict(loaded.config["model"]))
+        except (ValueError, TypeError, KeyError) as error:
+            raise RunError(f"{loaded.folder / 'config.json'} can't be used: {error}") from None
+        loaded.load_into(model)
+        self.model = model.eval()
+
+    def summarize(self, texts: Sequence[str], *, beam: int = 4, alpha: float = 0.6) -> list[str]:
+        """The best summary of each text; of an empty text, an empty one. Line breaks count as blanks."""
+        flat = [" ".join(text.split()) for text in texts]
+        settings = self.settings
+        return write_texts(
+            self.model,
+            self.tokens,
+            flat,
+            beam=beam,
+            alpha=alpha,
+            max_length=settings.longest_summary,
+            cut=settings.longest,
+        )
+
+    def evaluate(self, split: str, data: Sequence[Path] | None, options: Mapping[str, Any]) -> Evaluation:
+        """ROUGE F1 on a split, with 95% intervals of 1,000 bootstrap samples, beside the first sentence.
+
+        Options: beam (4), alpha (0.6), limit (all texts).
+        """
+        chosen = take(options, beam=4, alpha=0.6, limit=None)
+        paths = [Path(path) for path in self.config["data"]["paths"]] if data is None else data
+        pairs = load_pairs(paths, split)
+        limit = chosen["limit"]
+        pairs = Pairs(pairs.sources[:limit], pairs.targets[:limit])
+        written = self.summarize(pairs.sources, beam=chosen["beam"], alpha=chosen["alpha"])
+        lead = [first_sentence(text) for text in pairs.sources]
+        outputs = [
+            {"input": source, "output": output, "reference": target}
+            for source, output, target in zip(pairs.sources, written, pairs.targets, strict=True)
+        ]
+        return Evaluation(
+            split,
+            len(pairs),
+            scores_of(written, pairs.targets),
+            {"first sentence": scores_of(lead, pairs.targets, bootstrap=False)},
+            outputs,
+            ["rouge-score, F1 in percent, stemmed"],
+        )
+
+
+def first_sentence(text: str) -> str:
+    """Up to the first full stop, question or exclamation mark that a blank follows."""
+    return _END.split(text.strip(), maxsplit=1)[0]
+
+
+def load_pairs(paths: Sequence[Path], split: str) -> Pairs:
+    """Texts and summaries of a split; rows of one group are never in two.
+
+    Raises:
+        DataError: see `load_records`.
+    """
+    rows = load_records(paths, split, COLUMNS, group="group")
+    flat = [[" ".join(row[name].split()) for row in rows] for name in COLUMNS]
+    return Pairs(*flat)
+
+
+class Summarization:
+    """The application, for the registry."""
+
+    name = NAME
+    about = "write short summaries of texts, learned from texts and their summaries"
+
+    def settings(self) -> SummarizationSettings:
+        return SummarizationSettings()
+
+    def task(self, data: Sequence[Path], settings: Any, run: Path | None, say: Say) -> PairTask:
+        """See `Application.task`."""
+        pairs = {split: load_pairs(data, split) for split in ("train", "val")}
+        say("read " + ", ".join(f"{len(one):,} pairs for {split}" for split, one in pairs.items()))
+        tokens, model = vocabulary_and_model(settings, pairs["train"], run)
+        described = {
+            "application": NAME,
+            "settings": plain(settings),
+            "model": model.config.to_dict(),
+            "data": describe_data(data, pairs, run),
+        }
+        task = PairTask(
+            model,
+            tokens,
+            pairs["train"],
+            pairs["val"],
+            settings=settings,
+            config=described,
+            metric="rouge1",
+            score=rouge_1,
+            cut=True,
+            max_length=settings.longest_summary,
+        )
+        task.describe(say)
+        return task
+
+    def open(self, run: Path, which: Which = "best", say: Say = lambda line: None) -> Summarizer:
+        return Summarizer(load_run(run, which, warn=say), Tokens.load(run))
+
+
+APPLICATION = Summarization()
