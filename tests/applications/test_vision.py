@@ -22,8 +22,8 @@ TINY = (
     "d_model=48",
     "d_ff=96",
     "heads=4",
-    "steps=100",
     "warmup=20",
+    "steps=100",
     "validate_every=100",
     "rate=4e-3",
 )
