@@ -305,3 +305,12 @@ def test_explain_is_for_outside() -> None:
     """Outside of a graph nothing of this is used."""
     q, k, v, *_ = drawn(2, 7, 11)
     assert explain(q, k, v).kernel.name == "tiled"  # d_v is not d_k
+
+
+def test_a_mask_is_negated_inside_a_compiled_function() -> None:
+    def call(x: Tensor) -> Tensor:
+        return attention(x, x, x, mask=Not(Window(2, 1)) & Causal())
+
+    x = torch.randn(2, 3, 11, 5)
+    compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(x), attention(x, x, x, mask=~Window(2, 1) & Causal()))

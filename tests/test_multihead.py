@@ -505,3 +505,32 @@ def test_empty_mask_of_one_query() -> None:
     module = build()
     y = module(draw(1, 1, Q_IN), mask=Allow(torch.tensor([[False]])))
     assert torch.equal(y, torch.zeros(1, 1, OUT, dtype=F64))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"d_model": 12.0}, r"d_model=12\.0 is a float: expected a whole number"),
+        ({"num_heads": "3"}, "num_heads='3' is a str"),
+        ({"num_heads": True}, "num_heads=True is a bool"),
+        ({"num_kv_heads": 1.5}, r"num_kv_heads=1\.5 is a float"),
+        ({"d_k": 4.0}, r"d_k=4\.0 is a float"),
+        ({"output_dim": 6.0}, r"output_dim=6\.0 is a float"),
+        ({"dropout": "x"}, "dropout='x' is a str, and a number is expected: the share that is dropped"),
+        ({"scale": "x"}, "scale='x' is a str, and a number is expected"),
+        ({"scale": torch.ones(())}, "scale is a tensor.*gradient would be lost"),
+        ({"softcap": True}, "softcap=True is a bool"),
+        ({"score_bias": ALiBi}, r"score_bias is the class ALiBi.*ALiBi\.for_heads\(num_heads\)"),
+        ({"rotary": Rotary}, r"rotary is the class Rotary: .*Rotary\(4\)"),
+    ],
+)
+def test_mistaken_types_are_named(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        MultiHeadAttention(**{"d_model": 12, "num_heads": 3} | options)
+
+
+def test_a_class_as_cache_is_named() -> None:
+    with pytest.raises(
+        TypeError, match=r"cache is the class GrowingCache.*write GrowingCache\(\.\.\.\) once"
+    ):
+        MultiHeadAttention(12, 3)(torch.zeros(2, 5, 12), cache=GrowingCache)  # type: ignore[arg-type]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
+from headwise.kernels.quantities import called, check_scale, check_share, check_softcap
 from headwise.masks.base import Mask
 from headwise.masks.fits import broadcasts
 from headwise.positions.added import AddedScores
@@ -87,23 +86,22 @@ def check_options(
     if mask is not None and not isinstance(mask, Mask):
         raise TypeError(_not_a_mask(mask))
     if bias is not None and not isinstance(bias, Bias | Tensor):
+        made = ""
+        if isinstance(bias, type) and issubclass(bias, Bias):
+            how = f".for_heads({q.shape[-3]})" if hasattr(bias, "for_heads") else "(...)"
+            made = f"; write {bias.__name__}{how}"
         raise TypeError(
-            f"bias is a {type(bias).__name__}: pass a Bias (ALiBi, RelativeBuckets, ...) or a float tensor "
-            "broadcastable to [*batch, heads, q_len, k_len]"
+            f"bias is {called(bias)}: pass a Bias (ALiBi, RelativeBuckets, ...) or a float tensor "
+            f"broadcastable to [*batch, heads, q_len, k_len]{made}"
         )
     numbers = bias.tensor if isinstance(bias, AddedScores) else bias
     if isinstance(numbers, Tensor) and numbers.device != q.device:
         raise ValueError(f"bias is on {numbers.device} and q on {q.device}: pass bias.to(q.device)")
-    if scale is not None and not math.isfinite(scale):
-        raise ValueError(f"scale={scale}: must be a finite number; leave it out for 1 / sqrt(d_k)")
+    check_scale(scale)
     if scale is None and q.shape[-1] == 0:
         raise ValueError("d_k is 0, and the scale 1 / sqrt(d_k) has no value there: pass scale=1.0")
-    if softcap is not None and not (softcap > 0 and math.isfinite(softcap)):
-        raise ValueError(
-            f"softcap={softcap}: must be a positive number (scores stay within it); None for no cap"
-        )
-    if not 0.0 <= dropout < 1.0:
-        raise ValueError(f"dropout={dropout}: is the share of weights that is dropped, in [0, 1)")
+    check_softcap(softcap)
+    check_share("dropout", dropout)
     if sinks is not None:
         heads = q.shape[-3]
         if not isinstance(sinks, Tensor) or not sinks.is_floating_point() or tuple(sinks.shape) != (heads,):

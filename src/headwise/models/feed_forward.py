@@ -6,6 +6,8 @@ from typing import Literal
 
 from torch import Tensor, nn
 
+from headwise.kernels.quantities import check_share
+
 Activation = Literal["relu", "gelu"]
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
@@ -59,6 +61,5 @@ class FeedForward(nn.Module):
 
 
 def check_dropout(dropout: float) -> None:
-    """Raise ValueError unless 0 <= dropout < 1."""
-    if not 0 <= dropout < 1:
-        raise ValueError(f"dropout is the share that is set to 0: 0 <= dropout < 1, got {dropout}")
+    """Raise TypeError or ValueError unless dropout is a number, 0 <= dropout < 1."""
+    check_share("dropout", dropout)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import torch
@@ -10,6 +9,7 @@ from torch import Tensor, nn
 
 from headwise.cache import Cache, CrossCache
 from headwise.kernels.check import check_positions
+from headwise.kernels.quantities import called, check_scale, check_share, check_softcap, check_whole
 from headwise.kernels.recomputed import in_backward
 from headwise.positions.base import Bias
 from headwise.positions.rotary import Rotary
@@ -32,6 +32,8 @@ def sizes(
     Raises:
         ValueError: sizes below 1, heads that don't divide, a dropout outside 0 .. 1, a rotary of another d_k.
     """
+    for name, size in {"d_model": d_model, "num_heads": num_heads, "num_kv_heads": num_kv_heads}.items():
+        check_whole(name, size)
     if d_model < 1 or num_heads < 1 or num_kv_heads < 1:
         raise ValueError(
             f"d_model={d_model}, num_heads={num_heads}, num_kv_heads={num_kv_heads}: each must be 1 or more."
@@ -48,12 +50,13 @@ def sizes(
         )
     d_k = d_model // num_heads if d_k is None else d_k
     d_v = d_model // num_heads if d_v is None else d_v
+    check_whole("d_k", d_k)
+    check_whole("d_v", d_v)
     if d_k < 1 or d_v < 1:
         raise ValueError(f"d_k={d_k} and d_v={d_v}: each must be 1 or more.")
-    if not 0.0 <= dropout < 1.0:
-        raise ValueError(f"dropout={dropout}: the share of weights dropped must be at least 0 and below 1.")
+    check_share("dropout", dropout)
     if rotary is not None and not isinstance(rotary, Rotary):
-        raise TypeError(f"rotary is a {type(rotary).__name__}: expected a Rotary, such as Rotary({d_k}).")
+        raise TypeError(f"rotary is {called(rotary)}: expected a Rotary, such as Rotary({d_k}).")
     if rotary is not None and rotary.d_k != d_k:
         raise ValueError(f"rotary is for d_k={rotary.d_k} but the layer has d_k={d_k}: use Rotary({d_k}).")
     return d_k, d_v
@@ -63,9 +66,10 @@ def check_parts(score_bias: object, softcap: float | None, scale: float | None) 
     """Raise where an option of a layer would only be refused when the layer is called, or never."""
     if score_bias is not None and not isinstance(score_bias, Bias | nn.Module):
         fix = ": pass AddedScores(tensor)" if isinstance(score_bias, Tensor) else ""
+        if isinstance(score_bias, type):
+            fix = ": such as ALiBi.for_heads(num_heads) or RelativeBias(num_heads)"
         raise TypeError(
-            f"score_bias is a {type(score_bias).__name__}: expected a Bias, or a module that hands one "
-            f"out{fix}."
+            f"score_bias is {called(score_bias)}: expected a Bias, or a module that hands one out{fix}."
         )
     if isinstance(score_bias, Bias) and any(isinstance(t, nn.Parameter) for t in score_bias.tensors()):
         raise ValueError(
@@ -73,15 +77,14 @@ def check_parts(score_bias: object, softcap: float | None, scale: float | None) 
             f"layer's parameters() and state dict: pass a module that owns the Parameter and hands out the "
             f"bias when called (as RelativeBias does)."
         )
-    if softcap is not None and not (softcap > 0 and math.isfinite(softcap)):
-        raise ValueError(f"softcap={softcap}: must be a positive number; None for no cap.")
-    if scale is not None and not math.isfinite(scale):
-        raise ValueError(f"scale={scale}: must be a finite number; None for 1 / sqrt(d_k).")
+    check_softcap(softcap)
+    check_scale(scale)
 
 
 def check_widths(layer: MultiHeadAttention) -> None:
     """Raise ValueError where an input or the output has no width."""
     for name in ("input_dim", "memory_dim", "value_dim", "output_dim"):
+        check_whole(name, getattr(layer, name))
         if getattr(layer, name) < 1:
             raise ValueError(f"{name}={getattr(layer, name)}: must be 1 or more.")
 
@@ -101,7 +104,7 @@ def check_inputs(
     _check_dtype("x", x, layer.q_proj)
     crossing = isinstance(cache, CrossCache)
     if cache is not None and not isinstance(cache, Cache | CrossCache):
-        raise TypeError(f"cache is a {type(cache).__name__}: expected a Cache of headwise.cache.")
+        raise TypeError(_not_a_cache(cache))
     if cache is not None:
         cache.check_owner(layer)
     if memory is None:
@@ -186,6 +189,11 @@ def check_fused(layer: MultiHeadAttention, weight: Tensor | None, bias: Tensor |
         )
     if bias is not None and layer.q_proj.bias is None:
         raise ValueError("A fused bias for a layer without: build it with projection_bias=True.")
+
+
+def _not_a_cache(cache: object) -> str:
+    fix = f": write {cache.__name__}(...) once, and give it at each step" if isinstance(cache, type) else ""
+    return f"cache is {called(cache)}: expected a Cache of headwise.cache{fix}."
 
 
 def _check_kept(given: Tensor, kept: Tensor | None) -> None:
