@@ -12,8 +12,11 @@ from headwise.applications.errors import DataError
 from headwise.training.runs import RunError, read_config
 
 MODULES = {
+    "speech": "headwise.applications.speech",
+    "question-answering": "headwise.applications.question_answering",
     "summarization": "headwise.applications.summarization",
     "translation": "headwise.applications.translation",
+    "vision": "headwise.applications.vision",
 }
 
 

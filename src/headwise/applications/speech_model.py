@@ -12,6 +12,7 @@ from headwise.models.decoding import beam_search, ctc_greedy
 from headwise.models.log_mel import LogMel
 from headwise.models.speech import SpeechConfig, SpeechTransformer
 
+DECODERS = ("ctc", "attention")
 FIRST_SYMBOL = 3
 """0 is padding and CTC's blank, 1 begins a text, 2 ends it."""
 
@@ -51,8 +52,8 @@ def hear(
     Raises:
         ValueError: another decoder than "ctc" and "attention", or one that the model doesn't have.
     """
-    if decoder not in ("ctc", "attention"):
-        raise ValueError(f"decoder is {decoder!r}: choose ctc or attention")
+    if decoder not in DECODERS:
+        raise ValueError(f"decoder is {decoder!r}: choose {' or '.join(DECODERS)}")
     device = next(model.parameters()).device
     features, lengths = features.to(device), lengths.to(device)
     with torch.no_grad():

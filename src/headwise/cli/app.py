@@ -12,6 +12,7 @@ from headwise._version import __version__
 from headwise.cli.applications import commands as applications
 from headwise.cli.errors import end_with_reader, one_line_errors
 from headwise.cli.options import number, one_text, whole
+from headwise.cli.recognition import commands as recognition
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -217,6 +218,7 @@ def curves(
 
 
 app.add_typer(applications)
+app.add_typer(recognition)
 
 
 @app.command()

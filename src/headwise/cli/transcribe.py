@@ -1,0 +1,54 @@
+"""`headwise transcribe`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import typer
+
+from headwise.applications.registry import application_of
+from headwise.applications.speech_model import DECODERS
+from headwise.applications.speech_trained import Transcriber
+from headwise.cli.errors import UserError, printable
+from headwise.cli.mistakes import at_least_one, checkpoint_named, told_plainly
+
+
+def transcribe(
+    run: Path, files: Sequence[Path], *, decoder: str, beam: int, checkpoint: str, as_json: bool
+) -> None:
+    """See `headwise transcribe --help`. What had to be changed to read a file is said on standard error.
+
+    Raises:
+        UserError: no run of speech, a file that is no sound, a decoder that the run doesn't have.
+    """
+    which = checkpoint_named(checkpoint)
+    at_least_one("beam", beam)
+    if decoder not in DECODERS:
+        raise UserError(f"--decoder {decoder}: choose {' or '.join(DECODERS)}")
+    with told_plainly():
+        application = application_of(run)
+        if application.name != "speech":
+            raise UserError(f"run {run} is of application {application.name!r}: it doesn't transcribe sound")
+        trained = cast(Transcriber, application.open(run, which, _say))
+        if decoder == "attention" and not trained.model.config.decoder_layers:
+            raise UserError(f"--decoder attention: run {run} has no decoder; choose ctc")
+        found = [trained.transcribe(file, decoder=decoder, beam=beam) for file in files]
+    if as_json:
+        rows = [
+            {"input": str(file), "output": one.text, "seconds": one.seconds, "notes": one.notes}
+            for file, one in zip(files, found, strict=True)
+        ]
+        typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        return
+    for file, one in zip(files, found, strict=True):
+        for note in one.notes:
+            _say(f"{file}: {note}")
+        typer.echo(printable(one.text if len(files) == 1 else f"{file}: {one.text}"))
+
+
+def _say(line: str) -> None:
+    print(printable(line), file=sys.stderr)
