@@ -310,6 +310,8 @@ def test_configurations_go_through_json() -> None:
         ({"activation": "swish"}, ValueError, "activation must be one of gelu, relu"),
         ({"positions": "learnt"}, ValueError, "positions must be one of sinusoidal, learned"),
         ({"dropout": 1.0}, ValueError, "0 <= dropout < 1"),
+        ({"attention_dropout": 1.5}, ValueError, "0 <= attention_dropout < 1, got 1.5"),
+        ({"dropout": "0.1"}, TypeError, "dropout must be a number, 0 <= dropout < 1, got '0.1'"),
         ({"label_smoothing": -0.1}, ValueError, "label_smoothing"),
         ({"eos_id": 23}, ValueError, r"eos_id=23: must be tokens of the vocabulary, 0 \.\. 22"),
         ({"num_decoder_layers": 0}, ValueError, "num_decoder_layers must be at least 1"),

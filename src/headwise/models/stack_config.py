@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from headwise.models.encoder import Norm
-from headwise.models.feed_forward import ACTIVATIONS, Activation, check_dropout
+from headwise.models.feed_forward import ACTIVATIONS, Activation
 
 Positions = Literal["sinusoidal", "learned", "rotary", "none"]
 POSITIONS = ("sinusoidal", "learned", "rotary", "none")
@@ -63,8 +63,7 @@ class StackConfig:
             "num_layers", "d_model", "d_ff", "num_heads", "num_kv_heads", "d_k", "d_v", "max_length"
         )
         self.check_sizes("window", least=0)
-        for share in ("dropout", "attention_dropout"):
-            check_dropout(getattr(self, share))
+        self.check_shares("dropout", "attention_dropout")
         self.check_choice("norm", ("post", "pre"))
         self.check_choice("activation", tuple(sorted(ACTIVATIONS)))
         self.check_choice("positions", POSITIONS)
@@ -79,6 +78,15 @@ class StackConfig:
                 raise TypeError(f"{name} must be a whole number, got {value!r}")
             if value < least:
                 raise ValueError(f"{name} must be at least {least}, got {value}")
+
+    def check_shares(self, *names: str) -> None:
+        """Raise unless each of these fields is a number in [0, 1)."""
+        for name in names:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise TypeError(f"{name} must be a number, 0 <= {name} < 1, got {value!r}")
+            if not 0 <= value < 1:
+                raise ValueError(f"{name} is a share, 0 <= {name} < 1, got {value}")
 
     def check_choice(self, name: str, choices: tuple[str, ...]) -> None:
         """Raise ValueError unless the field is one of `choices`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from headwise.models.transformer_config import TransformerConfig
@@ -18,9 +18,9 @@ class Row:
     """
 
     name: str
-    changes: Mapping[str, Any] = field(default_factory=dict)
-    perplexity: float = 0.0
-    bleu: float = 0.0
+    changes: Mapping[str, Any]
+    perplexity: float
+    bleu: float
     parameters: int | None = None
     steps: int = 100_000
 

@@ -30,8 +30,4 @@ class TransformerConfig(TokenConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_sizes("num_decoder_layers")
-        if not 0 <= self.label_smoothing < 1:
-            raise ValueError(
-                f"label_smoothing is a share of probability, 0 <= label_smoothing < 1, got "
-                f"{self.label_smoothing}"
-            )
+        self.check_shares("label_smoothing")

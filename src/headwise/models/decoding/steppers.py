@@ -104,6 +104,8 @@ class MemoryStepper:
         self.input_lengths = (
             torch.full_like(self.first, memory.shape[1]) if memory_lengths is None else memory_lengths
         )
+        if memory_lengths is not None and bool((memory_lengths == memory.shape[1]).all()):
+            memory_lengths = None  # no padding to hide: the faster case
         self._caches = model.caches() if cached else None
         self._memory: Tensor | None = memory
         self._memory_lengths = memory_lengths
