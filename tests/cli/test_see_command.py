@@ -274,6 +274,8 @@ def test_80_columns_cut_no_word_and_a_pipe_cuts_nothing(seen):
         query, key = (seen.reading.tokens[place] for place in (facts.strongest.query, facts.strongest.key))
         assert facts.verdict.words in line
         assert f"{query} -> {key}" in line
+    for line in rows(seen, 60):
+        assert re.search(r"\d\.\d\d +\d+\.\d .*[01]\.\d{3}$", line), line  # no number is cut
     text = run("see", env={"COLUMNS": None}).stdout
     assert "…" not in text
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from torch import Tensor
 
 from headwise._version import __version__
 from headwise.cli.classify import MEANINGS, NAMES, RULES
-from headwise.cli.look import Seen
+from headwise.cli.look import HeadFacts, Seen
 from headwise.cli.table import notes
 
 SCRIPTS = ("data.js", "palette.js", "grid.js", "map.js", "head.js", "page.js")
@@ -48,7 +49,7 @@ def render(seen: Seen, *, text: str, origin: str, start: tuple[int, int] | None 
     environment.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
     style = _source(environment, "report.css")
     script = "\n".join(_source(environment, name) for name in SCRIPTS)
-    first = start or telling(seen)
+    first = start or telling(seen.facts)
     exact = seen.weights is not None
     most = _keys_per_token(seen)
     page = environment.get_template("report.html.j2").render(
@@ -76,15 +77,15 @@ def render(seen: Seen, *, text: str, origin: str, start: tuple[int, int] | None 
     return page + "\n"
 
 
-def telling(seen: Seen) -> tuple[int, int]:
+def telling(heads: Sequence[HeadFacts]) -> tuple[int, int]:
     """The head that says most about the text: one of the first kind of `TELLING` that any head is named
     after, and of those the one with the largest share. Where none is, the one that attends least evenly."""
     for kind in TELLING:
-        own = [facts for facts in seen.facts if facts.verdict.kind == kind]
+        own = [facts for facts in heads if facts.verdict.kind == kind]
         if own:
             best = max(own, key=lambda facts: facts.shares[kind] or 0.0)
             return best.layer, best.head
-    best = min(seen.facts, key=lambda facts: facts.evenness)
+    best = min(heads, key=lambda facts: facts.evenness)
     return best.layer, best.head
 
 

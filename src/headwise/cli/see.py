@@ -15,7 +15,7 @@ from rich.console import Console
 from headwise.cli.errors import UserError
 from headwise.cli.jsonout import as_json as facts_as_json
 from headwise.cli.look import HeadFacts, Seen, look, open_model
-from headwise.cli.report import render
+from headwise.cli.report import render, telling
 from headwise.cli.table import print_heads
 from headwise.cli.text import read_text
 
@@ -56,9 +56,7 @@ def see(
     seen = look(bert, name, given.content, stride=stride, progress=_progress())
     chosen = [facts for facts in seen.facts if layer in (None, facts.layer) and head in (None, facts.head)]
     if target is not None:
-        write(
-            target, render(seen, text=given.content, origin=given.origin, start=_start(chosen, layer, head))
-        )
+        write(target, render(seen, text=given.content, origin=given.origin, start=telling(chosen)))
     if as_json:
         pairs = layer is not None or head is not None
         typer.echo(json.dumps(facts_as_json(seen, chosen, origin=given.origin, pairs=pairs), indent=1))
@@ -123,11 +121,6 @@ def write(target: Path, content: str) -> None:
         if scratch is not None:
             scratch.unlink(missing_ok=True)
         raise UserError(f"--out {target}: can't be written: {error.strerror or error}") from None
-
-
-def _start(chosen: list[HeadFacts], layer: int | None, head: int | None) -> tuple[int, int] | None:
-    """The head that the report opens with; None leaves the choice to the report."""
-    return None if layer is None and head is None else (chosen[0].layer, chosen[0].head)
 
 
 def _progress() -> Callable[[int, int], None] | None:

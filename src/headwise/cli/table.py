@@ -17,6 +17,7 @@ from headwise.cli.look import UNKNOWN, HeadFacts, Seen
 from headwise.cli.wording import shown, shown_pair, width
 
 GAP = 2  # columns between two columns of a table
+NARROW = 56  # with fewer columns two numbers are left out
 UNCUT = 10_000  # wider than any table
 LISTED = 12  # heads of one kind that are listed by number
 SAYS = "mostly attends to"
@@ -39,8 +40,10 @@ def heads_table(seen: Seen, chosen: Sequence[HeadFacts], *, arrow: str, room: in
     """A row per head, in at most `room` columns: first the words get shorter, then tokens are cut.
     None: as wide as it needs to be."""
     far = max(len(f"{facts.distance:.1f}") for facts in chosen)
-    columns = (4, 4, max(far, 4), 6)  # head, bits, away, weight
-    free = None if room is None else max(room - sum(columns) - 5 * GAP, 24)
+    columns = {"head": 4, "bits": 4, "away": max(far, 4), "weight": 6}
+    if room is not None and room < NARROW:
+        del columns["bits"], columns["away"]
+    free = None if room is None else max(room - sum(columns.values()) - (len(columns) + 1) * GAP, 20)
     words = [facts.verdict.words for facts in chosen]
     pair_title = f"strongest {arrow} pair"
     pairs = [
@@ -52,24 +55,26 @@ def heads_table(seen: Seen, chosen: Sequence[HeadFacts], *, arrow: str, room: in
     say = max(len(SAYS), *map(len, words))
     if free is not None and say + need > free:
         say = min(say, max(free - need, free * 3 // 5))
-        need = max(free - say, 10)
+        need = free - say
+        pair_title = pair_title if need >= len(pair_title) else f"{arrow} pair"
     table = _table()
-    table.add_column("head", justify="right", no_wrap=True, width=columns[0])
+    table.add_column("head", justify="right", no_wrap=True, width=columns["head"])
     table.add_column(SAYS, overflow="ellipsis", no_wrap=True, width=say)
-    table.add_column("bits", justify="right", no_wrap=True, width=columns[1])
-    table.add_column("away", justify="right", no_wrap=True, width=columns[2])
+    for name in ("bits", "away"):
+        if name in columns:
+            table.add_column(name, justify="right", no_wrap=True, width=columns[name])
     table.add_column(pair_title, overflow="ellipsis", no_wrap=True, width=need)
-    table.add_column("weight", justify="right", no_wrap=True, width=columns[3])
+    table.add_column("weight", justify="right", no_wrap=True, width=columns["weight"])
     layer = -1
     for facts, word, (query, key) in zip(chosen, words, pairs, strict=True):
         if layer not in (-1, facts.layer):
             table.add_section()
         layer = facts.layer
+        spread = [f"{facts.entropy:.2f}", f"{facts.distance:.1f}"] if "bits" in columns else []
         table.add_row(
             f"{facts.layer}.{facts.head}",
             Text(word, style=STYLES[facts.verdict.kind]),
-            f"{facts.entropy:.2f}",
-            f"{facts.distance:.1f}",
+            *spread,
             Text(shown_pair(query, key, arrow=arrow, room=need)),
             f"{facts.strongest.weight:.3f}",
         )
@@ -82,12 +87,16 @@ def pairs_table(
     """The strongest keys of every token, for one head."""
     tokens = seen.reading.tokens
     longest = max(map(width, tokens))
-    # a number, a query, and `most` times a key and its weight
-    cell = longest if room is None else min(longest, max((room - 5 - 2 * GAP - most * 8) // (most + 1), 4))
+    cell = longest
+    if room is not None:  # a number, a query, and `most` times a key, its weight and what lies between
+        free = room - 5 - 2 * GAP
+        most = max(1, min(most, (free - 6) // 14))
+        cell = min(longest, max((free - most * 8) // (most + 1), 4))
     table = _table()
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("query", no_wrap=True, overflow="ellipsis")
-    table.add_column(f"{arrow} keys that it attends to most", no_wrap=True, overflow="ellipsis")
+    table.add_column("", justify="right", no_wrap=True, width=len(str(len(tokens) - 1)))
+    table.add_column("query", no_wrap=True, overflow="ellipsis", width=max(cell, 5))
+    title = f"{arrow} keys that it attends to most" if most > 1 else f"{arrow} its first key"
+    table.add_column(title, no_wrap=True, overflow="ellipsis")
     for query in range(len(tokens)):
         keys = seen.top_keys[layer, head, query, :most].tolist()
         weights = seen.top_weights[layer, head, query, :most].tolist()
@@ -120,9 +129,10 @@ def print_heads(console: Console, seen: Seen, chosen: Sequence[HeadFacts], *, ar
     if len(chosen) == 1:
         tables.append(pairs_table(seen, chosen[0].layer, chosen[0].head, arrow=arrow, room=room))
     for table in tables:
+        console.print()
         console.print(table, width=None if room is not None else max(wide, UNCUT))
     console.print(
-        f"{RULES} Layers and heads count from 0. Strongest pair: query {arrow} key, special tokens aside. "
+        f"\n{RULES} Layers and heads count from 0. Strongest pair: query {arrow} key, special tokens aside. "
         f"Self-check: the weights of a token add up to 1, to within {seen.row_sum_error:.0e}.",
         style="dim",
         highlight=False,
@@ -185,4 +195,4 @@ def count(number: int, what: str) -> str:
 
 
 def _table() -> Table:
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0))
+    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
