@@ -93,6 +93,12 @@ class Tokens:
         """Ids of each text, without special tokens."""
         return [one.ids for one in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
 
+    def encode_with_places(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Ids, and where in the text each token stands: first character, and the one after the last. A blank
+        before a word belongs to its token."""
+        found = self._tokenizer.encode(text, add_special_tokens=False)
+        return found.ids, found.offsets
+
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
         """Texts; special tokens are left out."""
         return [text.strip() for text in self._tokenizer.decode_batch([list(one) for one in ids])]

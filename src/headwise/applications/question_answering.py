@@ -1,0 +1,342 @@
+"""Question answering: which span of a text answers a question.
+
+data       SQuAD's format, or a table with the columns context, question and answer: see `questions`
+tokenizer  byte-pair encoding, learned from texts and questions
+model      `SpanReader`: [BOS] question [EOS] context [EOS], an encoder, two scores for each token
+metric     exact answers, and F1 of their words, as SQuAD counts them
+recipe     the paper's Adam and schedule, in sizes for two CPU cores
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headwise.applications import questions as asked
+from headwise.applications.base import Evaluation, Say
+from headwise.applications.errors import DataError
+from headwise.applications.intervals import bootstrap_interval
+from headwise.applications.options import take
+from headwise.applications.plain import from_plain, plain
+from headwise.applications.questions import Question
+from headwise.applications.rouge import mean
+from headwise.applications.tokens import Tokens, check_token_ids, pad
+from headwise.models.text_encoder import SpanReader, TextEncoderConfig, best_spans
+from headwise.training.batches import Collated, token_batches
+from headwise.training.recipe import Recipe
+from headwise.training.runs import LoadedRun, RunError, Which, load_run, read_config
+from headwise.training.settings import SettingError
+from headwise.training.task import Better, Loss
+
+NAME = "question-answering"
+
+
+def _recipe() -> Recipe:
+    return Recipe(
+        steps=20_000, rate=0.5, warmup=1000, precision="auto", clip=1.0, validate_every=1000, keep=8
+    )
+
+
+def _model() -> TextEncoderConfig:
+    return TextEncoderConfig(
+        vocab_size=8000, num_layers=4, d_model=192, d_ff=768, num_heads=8, dropout=0.1, norm="pre", segments=2
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionSettings:
+    """Everything that `--set` can change.
+
+    Args:
+        max_tokens: cells of a batch, padding counted
+        longest: question and text are cut to so many tokens together; training questions whose answers are
+            cut off are left out
+        longest_answer: tokens of an answer at most
+        validation_texts: so many of the validation questions are answered at each validation
+        model: sizes; vocab_size is an upper bound
+        recipe: how it is trained
+    """
+
+    max_tokens: int = 4000
+    longest: int = 256
+    longest_answer: int = 20
+    validation_texts: int = 1000
+    model: TextEncoderConfig = field(default_factory=_model)
+    recipe: Recipe = field(default_factory=_recipe)
+
+    def __post_init__(self) -> None:
+        for name in ("max_tokens", "longest", "longest_answer", "validation_texts"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}: it must be at least 1")
+        if self.longest > self.max_tokens:
+            raise ValueError(
+                f"longest is {self.longest} and max_tokens {self.max_tokens}: a batch must hold one question"
+            )
+        if self.model.segments != 2:
+            raise ValueError(f"segments is {self.model.segments}: question and text are 2")
+        check_token_ids(self.model)
+
+
+@dataclass(frozen=True)
+class Read:
+    """A question as the model reads it.
+
+    Attributes:
+        begins: where the text's tokens begin in `ids`; they end before the last one
+        places: of the text's tokens, in the text
+        spans: of right answers, as positions of their first and last token in `ids`
+    """
+
+    ids: list[int]
+    begins: int
+    places: list[tuple[int, int]]
+    spans: list[tuple[int, int]]
+
+
+def read(question: str, context: str, spans: Sequence[tuple[int, int]], tokens: Tokens, longest: int) -> Read:
+    """Ids of a question and its text, cut to `longest`; spans that are cut off are dropped."""
+    first, _ = tokens.encode_with_places(question)
+    first = first[: max(longest // 2 - 2, 1)]
+    ids, places = tokens.encode_with_places(context)
+    room = max(longest - len(first) - 3, 1)
+    ids, places = ids[:room], places[:room]
+    begins = len(first) + 2
+    found = []
+    for start, stop in spans:
+        inside = [number for number, (left, right) in enumerate(places) if left < stop and right > start]
+        if inside and places[inside[-1]][1] >= stop:
+            found.append((begins + inside[0], begins + inside[-1]))
+    whole = [tokens.bos_id, *first, tokens.eos_id, *ids, tokens.eos_id]
+    return Read(whole, begins, places, found)
+
+
+def collate(rows: Sequence[Read]) -> dict[str, Tensor]:
+    """A batch: ids, lengths, segments, the tokens that an answer may hold, and those where right ones begin
+    and end."""
+    ids, lengths = pad([row.ids for row in rows])
+    segments = torch.zeros_like(ids)
+    allowed, starts, ends = (torch.zeros(ids.shape, dtype=torch.bool) for _ in range(3))
+    for number, row in enumerate(rows):
+        segments[number, row.begins : len(row.ids)] = 1
+        allowed[number, row.begins : len(row.ids) - 1] = True
+        for first, last in row.spans:
+            starts[number, first] = ends[number, last] = True
+    found = {"ids": ids, "lengths": lengths, "segments": segments, "allowed": allowed}
+    return {**found, "starts": starts, "ends": ends}
+
+
+@torch.no_grad()
+def answer(
+    model: nn.Module, rows: Sequence[Read], contexts: Sequence[str], *, cells: int, longest_answer: int
+) -> list[str]:
+    """The best span of each text."""
+    device = next(model.parameters()).device
+    written = [""] * len(rows)
+    lengths = [len(row.ids) for row in rows]
+    for numbers in token_batches(lengths, max(cells, *lengths, 1), shuffle=False):
+        batch = {name: one.to(device) for name, one in collate([rows[one] for one in numbers]).items()}
+        start, end = _scores(model, batch)
+        firsts, lasts, _ = best_spans(start, end, max_length=longest_answer)
+        for number, first, last in zip(numbers, firsts.tolist(), lasts.tolist(), strict=True):
+            row = rows[number]
+            left, right = row.places[first - row.begins][0], row.places[last - row.begins][1]
+            written[number] = contexts[number][left:right].strip()
+    return written
+
+
+def _scores(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    start, end = model(batch["ids"], batch["lengths"], segments=batch["segments"], allowed=batch["allowed"])
+    return start.float(), end.float()
+
+
+class QuestionTask:
+    """What `train` trains.
+
+    The loss of a question is -log p(start) - log p(end), where p adds up all places at which a right answer
+    begins, or ends.
+    """
+
+    model: nn.Module
+    metric = "exact"
+    better: Better = "higher"
+
+    def __init__(
+        self,
+        model: SpanReader,
+        tokens: Tokens,
+        training: Sequence[Question],
+        validation: Sequence[Question],
+        settings: QuestionSettings,
+        config: Mapping[str, Any],
+    ) -> None:
+        self.model, self.tokens, self.settings, self.config = model, tokens, settings, config
+        rows = [self._read(one) for one in training]
+        self._rows = [row for row in rows if row.spans]
+        self.left_out = len(rows) - len(self._rows)
+        if not self._rows:
+            raise DataError(f"no answer stands in the first longest={settings.longest} tokens: raise longest")
+        self._sample = validation[: settings.validation_texts]
+        self._validation = [self._read(one) for one in self._sample]
+
+    def _read(self, one: Question) -> Read:
+        return read(one.question, one.context, one.starts, self.tokens, self.settings.longest)
+
+    def batches(self, split: str, epoch: int, seed: int) -> Iterable[dict[str, Tensor]]:
+        if split != "train":
+            raise ValueError(f"there is no split {split!r} to train on")
+        lengths = [len(row.ids) for row in self._rows]
+        plan = token_batches(lengths, self.settings.max_tokens, seed=seed, epoch=epoch)
+        return Collated(plan, lambda numbers: collate([self._rows[one] for one in numbers]))
+
+    def loss(self, batch: Mapping[str, Tensor]) -> Loss:
+        total = torch.zeros((), device=batch["ids"].device)
+        for scores, right in zip(_scores(self.model, batch), (batch["starts"], batch["ends"]), strict=True):
+            log_p = scores.log_softmax(-1).masked_fill(~right, -torch.inf)
+            total = total - log_p.logsumexp(-1).sum()
+        return total, len(batch["ids"]), {}
+
+    def validate(self) -> dict[str, float]:
+        written = answer(
+            self.model,
+            self._validation,
+            [one.context for one in self._sample],
+            cells=self.settings.max_tokens,
+            longest_answer=self.settings.longest_answer,
+        )
+        return figures_of(written, self._sample, bootstrap=False)
+
+    def write_files(self, run: Path) -> None:
+        self.tokens.save(run)
+
+
+def figures_of(
+    written: Sequence[str], questions: Sequence[Question], *, bootstrap: bool = True
+) -> dict[str, float]:
+    """Exact answers and F1 of words, in percent, and 95% bootstrap intervals."""
+    figures: dict[str, float] = {}
+    for name, score in (("exact", asked.exact), ("f1", asked.overlap)):
+        values = [100 * score(one, right.answers) for one, right in zip(written, questions, strict=True)]
+        figures[name] = mean(values)
+        if bootstrap and len(values) > 1:
+            figures[f"{name}_low"], figures[f"{name}_high"] = bootstrap_interval(values, mean)
+    return figures
+
+
+class Answerer:
+    """A trained model that answers.
+
+    Attributes:
+        model, tokens, settings: as trained
+    """
+
+    def __init__(self, loaded: LoadedRun, tokens: Tokens) -> None:
+        self.folder, self.tokens, self.config = loaded.folder, tokens, loaded.config
+        try:
+            self.settings = from_plain(QuestionSettings, loaded.config["settings"])
+            model = SpanReader(TextEncoderConfig.from_dict(loaded.config["model"]))
+        except (ValueError, TypeError, KeyError) as error:
+            raise RunError(f"{loaded.folder / 'config.json'} can't be used: {error}") from None
+        loaded.load_into(model)
+        self.model = model.eval()
+
+    def answer(self, question: str, context: str) -> str:
+        """The span of the text that answers best; what stands beyond `longest` tokens isn't read.
+
+        Raises:
+            DataError: an empty question or text.
+        """
+        for name, text in (("question", question), ("text", context)):
+            if not text.strip():
+                raise DataError(f"the {name} is empty: give at least one word")
+        return self._answer([Question(question, context, (), (), "")])[0]
+
+    def _answer(self, questions: Sequence[Question]) -> list[str]:
+        longest = self.settings.longest
+        rows = [read(one.question, one.context, (), self.tokens, longest) for one in questions]
+        return answer(
+            self.model,
+            rows,
+            [one.context for one in questions],
+            cells=self.settings.max_tokens,
+            longest_answer=self.settings.longest_answer,
+        )
+
+    def evaluate(self, split: str, data: Sequence[Path] | None, options: Mapping[str, Any]) -> Evaluation:
+        """Exact answers and F1 on a split, beside the most frequent word of the text.
+
+        Options: limit (all questions).
+        """
+        chosen = take(options, limit=None)
+        paths = [Path(path) for path in self.config["data"]["paths"]] if data is None else data
+        questions = asked.load_questions(paths, split)[: chosen["limit"]]
+        written = self._answer(questions)
+        frequent = [asked.most_frequent(one) for one in questions]
+        outputs = [
+            {"input": f"{one.question}\n{one.context}", "output": output, "reference": one.answers[0]}
+            for one, output in zip(questions, written, strict=True)
+        ]
+        return Evaluation(
+            split,
+            len(questions),
+            figures_of(written, questions),
+            {"most frequent word": figures_of(frequent, questions, bootstrap=False)},
+            outputs,
+            ["without case, punctuation and articles, as SQuAD counts"],
+        )
+
+
+class QuestionAnswering:
+    """The application, for the registry."""
+
+    name = NAME
+    about = "find the span of a text that answers a question"
+
+    def settings(self) -> QuestionSettings:
+        return QuestionSettings()
+
+    def task(self, data: Sequence[Path], settings: Any, run: Path | None, say: Say) -> QuestionTask:
+        """See `Application.task`."""
+        questions = {split: asked.load_questions(data, split) for split in ("train", "val")}
+        say("read " + ", ".join(f"{len(one):,} questions for {split}" for split, one in questions.items()))
+        texts = [text for one in questions["train"] for text in (one.question, one.context)]
+        try:
+            tokens = Tokens.train(texts, settings.model.vocab_size) if run is None else Tokens.load(run)
+            model = SpanReader(replace(settings.model, vocab_size=len(tokens)))
+        except RunError:
+            raise
+        except (ValueError, TypeError) as error:
+            raise SettingError(f"the settings make no model: {error}") from None
+        described = {
+            "application": NAME,
+            "settings": plain(settings),
+            "model": model.config.to_dict(),
+            "data": _described(data, questions, run),
+        }
+        task = QuestionTask(model, tokens, questions["train"], questions["val"], settings, described)
+        left = f", {task.left_out:,} questions left out whose answers are cut off" if task.left_out else ""
+        size = sum(one.numel() for one in model.parameters())
+        say(f"{len(tokens):,} tokens in the vocabulary, {size:,} parameters{left}")
+        return task
+
+    def open(self, run: Path, which: Which = "best", say: Say = lambda line: None) -> Answerer:
+        return Answerer(load_run(run, which, warn=say), Tokens.load(run))
+
+
+def _described(
+    paths: Sequence[Path], questions: Mapping[str, Sequence[Question]], run: Path | None
+) -> dict[str, Any]:
+    facts = {
+        split: {"questions": len(some), "sha256": asked.digest(some)} for split, some in questions.items()
+    }
+    places = [str(path.resolve()) for path in paths]
+    before = {} if run is None else dict(read_config(run).get("data") or {})
+    earlier = before.pop("paths", places)
+    return {"paths": earlier if before == facts else places, **facts}
+
+
+APPLICATION = QuestionAnswering()
