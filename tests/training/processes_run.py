@@ -21,7 +21,7 @@ from headwise.training import train
 
 
 def run(folder, steps):
-    recipe = quick(steps=steps, clip=0.5, accumulate=2)
+    recipe = quick(steps=steps, clip=0.5, accumulate=2, shard="sharded" in folder.name)
     report = train(Digits(dropout=0.0, dtype=torch.float64), recipe, folder, resume=True, show=False)
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()

@@ -38,8 +38,9 @@ def assert_same(one, other):
 def runs(tmp_path_factory):
     """Runs of one process, of two, and one that went on with another number of processes twice."""
     folder = tmp_path_factory.mktemp("runs")
-    mixed = folder / "mixed"
-    launched(SCRIPT, folder / "one", 1, 12, folder / "two", 2, 12, mixed, 2, 5, mixed, 1, 9, mixed, 2, 12)
+    plans = [("one", 1, 12), ("two", 2, 12), ("mixed", 2, 5), ("mixed", 1, 9), ("mixed", 2, 12)]
+    plans += [("sharded", 2, 7), ("sharded", 2, 12), ("mixed-sharded", 1, 4), ("mixed-sharded", 2, 12)]
+    launched(SCRIPT, *(word for name, world, steps in plans for word in (folder / name, world, steps)))
     return folder
 
 
@@ -49,9 +50,24 @@ def test_two_processes_give_the_losses_of_one(runs):
     assert_same(runs / "one", runs / "two")
 
 
-def test_a_run_of_two_goes_on_with_one_and_back(runs):
-    assert latest_checkpoint(runs / "mixed").step == 12
-    lines = [line for line in read_metrics(runs / "mixed") if line["split"] == "train"]
+def test_weights_cut_over_two_processes_give_the_losses_of_one(runs):
+    lines, straight = (
+        [line for line in numbers(read_metrics(runs / name)) if line["split"] == "train"]
+        for name in ("sharded", "one")
+    )
+    assert [line["loss"] for line in lines] == pytest.approx([line["loss"] for line in straight], rel=1e-9)
+    assert [line["norm"] for line in lines] == pytest.approx([line["norm"] for line in straight], rel=1e-9)
+    sharded, one = latest_checkpoint(runs / "sharded"), latest_checkpoint(runs / "one")
+    assert sharded.weights.keys() == one.weights.keys()
+    assert sharded.optimizer.keys() == one.optimizer.keys()
+    for name, tensor in one.weights.items():
+        torch.testing.assert_close(sharded.weights[name], tensor, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["mixed", "mixed-sharded"])
+def test_a_run_goes_on_with_another_number_of_processes(runs, name):
+    assert latest_checkpoint(runs / name).step == 12
+    lines = [line for line in read_metrics(runs / name) if line["split"] == "train"]
     straight = [line for line in read_metrics(runs / "one") if line["split"] == "train"]
     assert [line["loss"] for line in lines] == pytest.approx([line["loss"] for line in straight], rel=1e-9)
 

@@ -57,7 +57,7 @@ def train(
     if budget_minutes is not None:
         recipe = replace(recipe, budget_minutes=budget_minutes)
     need("safetensors", "training")
-    processes = Processes(recipe.device)
+    processes = Processes(recipe.device, shard=recipe.shard)
     with StopRequests() as requests, Progress(show=show and processes.first, file=file) as progress:
         trainer = Trainer(task, recipe, Path(run), processes, progress, requests)
         try:

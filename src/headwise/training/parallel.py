@@ -1,4 +1,4 @@
-"""One process or many: what the loop needs of `accelerate`, and of nothing else.
+"""One process or many, through `accelerate`.
 
 Start several with `torchrun --nproc-per-node 2 ...` or `accelerate launch ...`. Each batch is shared out to
 the processes by examples, so a step computes what one process computes with the whole batch.
@@ -7,8 +7,10 @@ the processes by examples, so a step computes what one process computes with the
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -19,42 +21,56 @@ from headwise.training.optimizer import gradient_norm, scale_gradients
 
 
 class Processes:
-    """This process among those that train together."""
+    """This process among those that train together.
 
-    def __init__(self, device: str = "auto") -> None:
-        """Args:
-            device: "auto", or "cpu"
+    With DistributedDataParallel every process holds the whole model; with `shard` (FSDP, `fully_shard`)
+    weights, gradients and the optimizer's averages are cut over the processes, layer by layer.
 
-        Raises:
-            MissingExtra: accelerate isn't installed.
-            ValueError: another device.
-        """
+    Args:
+        device: "auto", or "cpu"
+        shard: also where `accelerate launch --use_fsdp` asks for it
+
+    Raises:
+        MissingExtra: accelerate isn't installed.
+        ValueError: another device.
+    """
+
+    def __init__(self, device: str = "auto", *, shard: bool = False) -> None:
         if device not in ("auto", "cpu"):
             raise ValueError(f"device is {device!r}: choose auto or cpu (CUDA_VISIBLE_DEVICES chooses GPUs)")
         module = need("accelerate", "training")
+        shard = shard or os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true"
         self._accelerator: Any = module.Accelerator(cpu=device == "cpu", mixed_precision="no")
         self.device: torch.device = self._accelerator.device
         self.rank: int = self._accelerator.process_index
         self.world: int = self._accelerator.num_processes
         self.first: bool = self._accelerator.is_main_process
-        self.sharded = "FSDP" in str(self._accelerator.distributed_type)
+        self.sharded = shard and self.world > 1
         self._model: Any = None
         self._optimizer: Any = None
 
-    def prepare(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[nn.Module, Any]:
-        """The model in its wrapper (none for one process) and the optimizer for it."""
-        if self.world == 1:
-            self._model, self._optimizer = model.to(self.device), optimizer
-        else:
-            self._model, self._optimizer = self._accelerator.prepare(model, optimizer)
+    def prepare(
+        self, model: nn.Module, build: Callable[[nn.Module], torch.optim.Optimizer]
+    ) -> tuple[nn.Module, torch.optim.Optimizer]:
+        """The model as it is to be called (in its wrapper, for several processes), and its optimizer."""
+        self._model = model.to(self.device)
+        if self.sharded:
+            self._model = _shard(model, self.device, self.world)
+        elif self.world > 1:
+            self._model = self._accelerator.prepare(model)
+        self._optimizer = build(self.plain())
         return self._model, self._optimizer
 
-    def last_of_step(self, last: bool) -> AbstractContextManager[Any]:
-        """Around the backward pass of a batch: only the last one of a step shares gradients."""
-        if last or self.world == 1:
-            return contextlib.nullcontext()
-        context: AbstractContextManager[Any] = self._accelerator.no_sync(self._model)
-        return context
+    @contextmanager
+    def backward_of(self, last: bool) -> Iterator[None]:
+        """Around the backward pass of a batch: only that of a step's last batch shares gradients."""
+        waits: AbstractContextManager[Any] = contextlib.nullcontext()
+        if self.sharded:
+            self._model.set_requires_gradient_sync(last)
+        elif self.world > 1 and not last:
+            waits = self._accelerator.no_sync(self._model)
+        with waits:
+            yield
 
     def sums(self, numbers: list[float]) -> list[float]:
         """The sums over processes of each number, in float64."""
@@ -70,13 +86,10 @@ class Processes:
         parameters = [one for one in self._model.parameters() if one.grad is not None]
         # The wrapper has averaged over processes: times their number it is the sum.
         scale_gradients(parameters, self.world / count)
-        if self.sharded:
-            norm = self._accelerator.clip_grad_norm_(self._model.parameters(), clip or float("inf"))
-            return float(norm)
-        norm = gradient_norm(parameters)
-        if clip is not None:
-            torch.nn.utils.clip_grads_with_norm_(parameters, clip, norm)
-        return float(norm)
+        norm = float(_whole(gradient_norm(parameters)))
+        if clip is not None and norm > clip and math.isfinite(norm):
+            scale_gradients(parameters, clip / norm)
+        return norm
 
     def tell_all(self, thing: Any) -> Any:
         """What the first process has, on every process."""
@@ -110,37 +123,36 @@ class Processes:
         return result
 
     def plain(self) -> nn.Module:
-        """The model for validation: without the wrapper, unless its weights are sharded over processes."""
+        """The model without its wrapper."""
         model: nn.Module = self._model if self.sharded else self._accelerator.unwrap_model(self._model)
         return model
 
-    def weights(self) -> dict[str, Tensor]:
-        """All weights by name; on the first process, where they are sharded."""
-        if self.sharded:
-            from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+    @contextmanager
+    def whole_model(self) -> Iterator[nn.Module]:
+        """The plain model with all its weights in place, so that its parts may be called too."""
+        if not self.sharded:
+            yield self.plain()
+            return
+        parts = [one for one in self._model.modules() if hasattr(one, "unshard")]
+        for one in parts:
+            one.unshard()
+        try:
+            yield self._model
+        finally:
+            for one in parts:
+                one.reshard()
 
-            options = StateDictOptions(full_state_dict=True, cpu_offload=True)
-            whole_model: Any = get_model_state_dict(self._model, options=options)
-            return dict(whole_model)
-        return dict(self.plain().state_dict())
+    def weights(self) -> dict[str, Tensor]:
+        """All weights and buffers by name. Every process must ask."""
+        return {name: _whole(one) for name, one in self.plain().state_dict().items()}
 
     def optimizer_state(self) -> dict[str, Tensor]:
-        """The optimizer's tensors as "exp_avg/name of the weight"; on the first process, where sharded."""
-        found: Mapping[str, Mapping[str, Any]]
-        if self.sharded:
-            from torch.distributed.checkpoint.state_dict import StateDictOptions, get_optimizer_state_dict
-
-            options = StateDictOptions(full_state_dict=True, cpu_offload=True)
-            inner = getattr(self._optimizer, "optimizer", self._optimizer)
-            whole: Any = get_optimizer_state_dict(self._model, inner, options=options)
-            found = whole.get("state", {})
-        else:
-            state = self._inner_state()
-            found = {name: state[one] for name, one in self.plain().named_parameters() if one in state}
+        """The optimizer's tensors as "exp_avg/name of the weight". Every process must ask."""
+        state = self._optimizer.state
         return {
-            f"{entry}/{name}": value if isinstance(value, Tensor) else torch.tensor(value)
-            for name, entries in found.items()
-            for entry, value in entries.items()
+            f"{entry}/{name}": _whole(value)
+            for name, one in self.plain().named_parameters()
+            for entry, value in sorted(state.get(one, {}).items())  # processes must ask in one order
         }
 
     def restore_optimizer(self, tensors: Mapping[str, Tensor]) -> None:
@@ -149,25 +161,39 @@ class Processes:
         for path, tensor in tensors.items():
             entry, _, name = path.partition("/")
             found.setdefault(name, {})[entry] = tensor
-        if self.sharded:
-            from torch.distributed.checkpoint.state_dict import StateDictOptions, set_optimizer_state_dict
-
-            inner = getattr(self._optimizer, "optimizer", self._optimizer)
-            names = [name for name, _ in self._model.named_parameters()]
-            groups: list[Any] = [dict(group) for group in inner.param_groups]
-            taken = iter(names)
-            for group, own in zip(groups, inner.param_groups, strict=True):
-                group["params"] = [next(taken) for _ in own["params"]]
-            options = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
-            whole: Any = {"state": found, "param_groups": groups}
-            set_optimizer_state_dict(self._model, inner, whole, options=options)
-            return
-        state = self._inner_state()
         for name, one in self.plain().named_parameters():
             if name in found:
-                state[one] = {
-                    entry: tensor.to(one.device, copy=True) for entry, tensor in found[name].items()
+                self._optimizer.state[one] = {
+                    entry: _like(one, tensor.to(one.device, copy=True))
+                    for entry, tensor in sorted(found[name].items())
                 }
 
-    def _inner_state(self) -> Any:
-        return getattr(self._optimizer, "optimizer", self._optimizer).state
+
+def _shard(model: nn.Module, device: torch.device, world: int) -> nn.Module:
+    """Cut the layers of the model's stacks over the processes, each by itself, and then the rest."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    mesh = init_device_mesh(device.type, (world,))
+    for stack in model.modules():
+        if isinstance(stack, nn.ModuleList):
+            for layer in stack:
+                fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    return model
+
+
+def _whole(tensor: Tensor) -> Tensor:
+    """The tensor itself, put together where it is cut over processes."""
+    whole: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+    return whole
+
+
+def _like(parameter: Tensor, tensor: Tensor) -> Tensor:
+    """Cut the tensor as the parameter is cut; Adam's count of steps never is."""
+    if not hasattr(parameter, "full_tensor") or tensor.ndim == 0:
+        return tensor
+    from torch.distributed.tensor import distribute_tensor
+
+    cut: Any = parameter
+    return distribute_tensor(tensor, cut.device_mesh, cut.placements)

@@ -11,7 +11,17 @@ from headwise.training.schedule import Schedule, ScheduleName, make_schedule
 Precision = Literal["float32", "bfloat16", "auto"]
 # What may differ when a run is resumed: it changes when a run ends and what is said, never a step's numbers
 FREE_ON_RESUME = frozenset(
-    {"steps", "epochs", "budget_minutes", "patience", "keep", "log_every", "tensorboard", "validate_at_end"}
+    {
+        "shard",
+        "steps",
+        "epochs",
+        "budget_minutes",
+        "patience",
+        "keep",
+        "log_every",
+        "tensorboard",
+        "validate_at_end",
+    }
 )
 
 
@@ -34,6 +44,7 @@ class Recipe:
         clip: largest norm of the whole gradient; None: not clipped
         precision: "float32"; "bfloat16": autocast; "auto": whichever is faster here, by timing a batch
         device: "auto" (a GPU where there is one) or "cpu"
+        shard: with several processes, cut weights and optimizer over them (FSDP) instead of copying them
         validate_every: steps between validations; each is followed by a checkpoint; None: every epoch
         validate_at_end: validate once more where the run ends
         checkpoint_every: steps between further checkpoints; None: none
@@ -62,6 +73,7 @@ class Recipe:
     clip: float | None = None
     precision: Precision = "float32"
     device: str = "auto"
+    shard: bool = False
     validate_every: int | None = 1000
     validate_at_end: bool = True
     checkpoint_every: int | None = None

@@ -87,7 +87,9 @@ class Trainer:
                 seed_everything(recipe.seed + self.position.step, processes.rank)
         else:
             self.position.precision = processes.tell_all(self._choose_precision())
-        self.model, self.optimizer = processes.prepare(task.model, make_optimizer(task.model, recipe))
+        self.model, self.optimizer = processes.prepare(
+            task.model, lambda model: make_optimizer(model, recipe)
+        )
         self.parameters = sum(one.numel() for one in task.model.parameters())
         if found:
             processes.restore_optimizer(found.optimizer)
@@ -219,7 +221,7 @@ class Trainer:
         for number, batch in enumerate(group, 1):
             mine, empty = part(batch, processes.rank, processes.world)
             mine = to_device(mine, processes.device)
-            with processes.last_of_step(number == len(group)):
+            with processes.backward_of(number == len(group)):
                 with autocast(processes.device, position.precision):
                     loss, count, metrics = self.task.loss(mine)
                 (loss * 0 if empty else loss).backward()
@@ -302,9 +304,8 @@ class Trainer:
         """Validate without leaving a trace: random states and the model's mode are as before."""
         position, task = self.position, self.task
         before = random_state()
-        task.model = self.processes.plain()
-        task.model.eval()
-        with torch.no_grad():
+        with self.processes.whole_model() as task.model, torch.no_grad():
+            task.model.eval()
             metrics = self.processes.tell_all(dict(task.validate()))
         set_random_state(before)
         improved = position.note_validation(metrics, task.metric, task.better)
