@@ -50,6 +50,12 @@ def test_links_lead_somewhere(page: Page) -> None:
             assert anchor in Page(path).anchors, f"{link}: anchors are {sorted(Page(path).anchors)}"
 
 
+def test_the_index_lists_every_page_once() -> None:
+    index = Page(ROOT / "docs" / "index.md")
+    listed = sorted(link for link in index.links if "/" not in link)
+    assert listed == sorted(path.name for path in (ROOT / "docs").glob("*.md") if path != index.path)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_names_exist(page: Page) -> None:
     gone = {name for name in page.names if not exists(name)}
