@@ -34,8 +34,8 @@ TINY = (
     "disturbance.frames=0",
     "recipe.rate=3e-3",
     "warmup=20",
-    "steps=250",
-    "validate_every=250",
+    "steps=200",
+    "validate_every=200",
     "validation_strings=20",
 )
 
