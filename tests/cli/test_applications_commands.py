@@ -135,3 +135,36 @@ def test_uneven_files_are_refused_with_the_line(tmp_path):
     (tmp_path / "a.de").write_text("eins\nzwei\n")
     arguments = ("--data", tmp_path / "a.en", "--data", tmp_path / "a.de", "--out", tmp_path / "run")
     assert "line 3" in refused("train", "translation", *arguments)
+
+
+TINY = [word for change in (*CHANGES[1::2], "steps=1", "validate_every=1") for word in ("--set", change)]
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "command"),
+    [
+        ("summarization", ("text", "summary"), ("summarize",)),
+        ("question-answering", ("context", "question", "answer"), ("answer", "--question", "which")),
+    ],
+)
+def test_tables_train_and_are_used(tmp_path, run, name, columns, command):
+    cells = {"text": "one two", "summary": "two", "context": "one two", "question": "which", "answer": "two"}
+    for split in ("train", "val", "test"):
+        row = "\t".join(cells[column] for column in columns)
+        (tmp_path / f"{split}.tsv").write_text("\n".join(["\t".join(columns), row, row]) + "\n")
+    out = tmp_path / "run"
+    found = headwise("train", name, "--data", tmp_path, "--out", out, *TINY)
+    assert found.exit_code == 0, found.output
+    told = headwise("evaluate", out, "--json")
+    assert json.loads(told.stdout)["examples"] == 2
+    text = tmp_path / "text.txt"
+    text.write_text("one\ntwo\n")
+    verb, *options = command
+    plain = headwise(verb, out, text, *options)
+    assert plain.exit_code == 0, plain.output
+    assert json.loads(headwise(verb, out, text, *options, "--json").stdout)["output"] == plain.stdout.rstrip(
+        "\n"
+    )
+    assert "translation" in refused(verb, run, "one", *options)
+    assert name in refused("translate", out, "one")
+    assert "no file" in refused(verb, out, tmp_path / "none.txt", *options)

@@ -25,13 +25,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
 
 @commands.command()
 def train(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What to train, such as translation.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="translation, summarization, question-answering, ...")
+    ],
     data: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="DIR|FILE",
-            help="The data: for translation a folder with train.en, train.de, val.en, ... (.gz too), or "
-            "--data twice for two files that fit line by line.",
+            help="The data: a folder with train, val and test files, or a file; for translation also two "
+            "files that fit line by line, by --data twice.",
         ),
     ] = None,
     budget: Annotated[
@@ -124,6 +126,25 @@ def summarize(
         from headwise.cli.summarize import summarize as command
 
         command(run, file, beam=beam, checkpoint=checkpoint, as_json=as_json)
+
+
+@commands.command()
+def answer(
+    run: Run,
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE|TEXT|-", help="A text file, a text in quotes, or - for standard input."),
+    ],
+    question: Annotated[str, typer.Option(metavar="TEXT", help="What is asked of the text.")],
+    checkpoint: Checkpoint = "best",
+    as_json: AsJson = False,
+) -> None:
+    """Answer a question by a span of a text, with a trained run."""
+    with one_line_errors():
+        end_with_reader()
+        from headwise.cli.answer import answer as command
+
+        command(run, file, question=question, checkpoint=checkpoint, as_json=as_json)
 
 
 @commands.command()
