@@ -82,6 +82,9 @@ def test_a_tiny_run_hears_tones_far_better_than_chance(run):
     assert found.figures["token_error"] <= found.figures["token_error_high"]
     again = APPLICATION.open(run).evaluate("test", None, {"limit": 60})
     assert again.figures == found.figures
+    assert APPLICATION.open(run).evaluate("val", None, {"limit": 3}).examples == 3
+    with pytest.raises(ValueError, match="no split 'exam'"):
+        APPLICATION.open(run).evaluate("exam", None, {})
 
 
 def test_both_decoders_write(run):

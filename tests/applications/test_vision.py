@@ -45,6 +45,7 @@ def test_a_tiny_run_tells_digits_far_better_than_the_commonest_class(run):
     wrong = sum(one["output"] != one["reference"] for one in found.outputs)
     assert found.figures["accuracy"] == 1 - wrong / 360
     assert APPLICATION.open(run).evaluate("test", None, {"limit": 7}).examples == 7
+    assert APPLICATION.open(run).evaluate("val", None, {}).examples == 143
 
 
 def test_a_run_says_what_it_was_made_of(run):

@@ -11,14 +11,14 @@ from typing import Any
 from torch import Tensor
 
 from headwise.applications.base import Evaluation
-from headwise.applications.data_sounds import SPLITS, Recording, load_recordings
+from headwise.applications.data_sounds import Recording, load_recordings
 from headwise.applications.errors import DataError
 from headwise.applications.intervals import bootstrap_interval
 from headwise.applications.joined_sounds import join
 from headwise.applications.options import take
 from headwise.applications.sound import read_wav
 from headwise.applications.speech_model import FIRST_SYMBOL, Recogniser, features_of, hear, log_mel
-from headwise.applications.vision_trained import one_path
+from headwise.applications.vision_trained import one_path, split_named
 from headwise.models.speech import SpeechConfig
 from headwise.training.extras import need
 from headwise.training.runs import LoadedRun, RunError
@@ -89,10 +89,9 @@ class Transcriber:
         Options: decoder ("ctc"), beam (4, of the decoder "attention"), limit (500 strings, all recordings).
         """
         chosen = take(options, decoder="ctc", beam=4, limit=None)
-        if split not in SPLITS:
-            raise ValueError(f"there is no split {split!r}: choose {', '.join(SPLITS)}")
+        part = split_named(split)
         path = one_path([Path(one) for one in self.config["data"]["paths"]] if data is None else data)
-        recordings = load_recordings(path, rate=self.rate).splits[split][: chosen["limit"]]
+        recordings = load_recordings(path, rate=self.rate).splits[part][: chosen["limit"]]
         unknown = sorted({one for found in recordings for one in found.symbols} - set(self.symbols))
         if unknown:
             raise DataError(
@@ -112,7 +111,7 @@ class Transcriber:
             strings = held_out_strings(recordings, self.joined, chosen["limit"] or STRINGS)
         else:
             strings = [[one] for one in recordings]
-        chance = random.Random(f"headwise speech {split}")
+        chance = random.Random(f"headwise speech {part}")
         sounds = [join(one, self.rate, chance, gap=self.gap) for one in strings]
         texts = [[symbol for one in string for symbol in one.symbols] for string in strings]
         heard = self.hear(sounds, **how)

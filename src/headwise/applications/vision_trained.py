@@ -26,12 +26,13 @@ def normalized(pixels: Tensor, mean: Sequence[float], std: Sequence[float]) -> T
 
 
 def split_named(name: str) -> Split:
-    """
+    """A split by its name; "val" is short for "valid".
+
     Raises:
         ValueError: there is no such split.
     """
     for split in SPLITS:
-        if split == name:
+        if split == name or (split == "valid" and name == "val"):
             return split
     raise ValueError(f"there is no split {name!r}: choose {', '.join(SPLITS)}")
 
