@@ -1,7 +1,7 @@
 """One process or many, through `accelerate`.
 
-Start several with `torchrun --nproc-per-node 2 ...` or `accelerate launch ...`. Each batch is shared out to
-the processes by examples, so a step computes what one process computes with the whole batch.
+Start several with `torchrun --nproc-per-node 2 ...`, or on GPUs `accelerate launch ...`. Each batch is shared
+out to the processes by examples, so a step computes what one process computes with the whole batch.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Position:
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Position:
         """What `to_state` gave, among other entries."""
-        return cls(**{one.name: state[one.name] for one in fields(cls)})
+        return cls(**{one.name: state[one.name] for one in fields(cls) if one.name in state})
 
     def add(self, sums: Mapping[str, float]) -> None:
         """Add a step's sums to those since the last line."""
