@@ -7,6 +7,7 @@ import os
 import random
 import re
 import signal
+import types
 
 import pytest
 import torch
@@ -311,6 +312,31 @@ def test_tensorboard_is_an_option(tmp_path, monkeypatch):
     monkeypatch.setattr("headwise.training.metrics.need", missing)
     with pytest.raises(MissingExtra, match="pip install tensorboard"):
         trained(tmp_path, tensorboard=True)
+
+
+def test_tensorboard_gets_the_lines_of_metrics(tmp_path, monkeypatch):
+    written = []
+
+    class Writer:
+        def __init__(self, folder, purge_step):
+            written.append((folder, purge_step))
+
+        def add_scalar(self, name, value, step):
+            written.append((name, step))
+
+        def close(self):
+            written.append("closed")
+
+    monkeypatch.setattr(
+        "headwise.training.metrics.need", lambda name, *_: types.SimpleNamespace(SummaryWriter=Writer)
+    )
+    trained(tmp_path, tensorboard=True, steps=4)
+    train(Digits(), quick(tensorboard=True, steps=5), tmp_path, resume=True, show=False)
+    folder = str(tmp_path / "tensorboard")
+    assert [one for one in written if one[0] == folder] == [(folder, 1), (folder, 5)]
+    assert [one[1] for one in written if one[0] == "train/loss"] == [1, 2, 3, 4, 5]
+    assert ("valid/accuracy", 4) in written
+    assert written.count("closed") == 2
 
 
 def test_what_the_task_says_is_checked(tmp_path):
