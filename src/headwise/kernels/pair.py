@@ -14,7 +14,8 @@ from headwise.kernels.reference import Reference
 
 
 class Grads(NamedTuple):
-    """Gradients of a flat problem; `bias` has one per entry of `problem.bias.tensors()`."""
+    """Gradients of a flat problem; `bias` has one per entry of `problem.bias.tensors()`, or none where the
+    bias is fixed (`problem.bias_fixed`)."""
 
     q: Tensor
     k: Tensor
@@ -72,13 +73,17 @@ class _Solve(torch.autograd.Function):
             return (None, None, *_graph_of_grads(ctx, problem, tensors, d_out, d_lse))
         if d_out is None:
             d_out = torch.zeros_like(out)
-        grads = ctx.kernel.backward(problem, out, lse, d_out, d_lse).in_order()
         wanted = ctx.needs_input_grad[2:]
+        of_bias = 0 if problem.bias is None else len(problem.bias.tensors())
+        fixed = not any(wanted[len(wanted) - of_bias :])
+        problem = replace(problem, bias_fixed=fixed)
+        grads: tuple[Tensor | None, ...] = ctx.kernel.backward(problem, out, lse, d_out, d_lse).in_order()
+        grads += (None,) * (len(tensors) - len(grads))  # a fixed bias has none
         return (
             None,
             None,
             *(
-                grad.to(tensor.dtype) if want else None
+                grad.to(tensor.dtype) if want and grad is not None else None
                 for grad, tensor, want in zip(grads, tensors, wanted, strict=True)
             ),
         )

@@ -44,6 +44,7 @@ class Problem:
     dropout: float = 0.0
     seed: Tensor | None = None
     strict: bool = False  # refuse every path whose memory grows with q_len x k_len
+    bias_fixed: bool = False  # a backward pass that nobody wants the bias's gradient of
     batch_start: int = 0  # the first batch entry's number in the whole call
 
     @property

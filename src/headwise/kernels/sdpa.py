@@ -75,7 +75,8 @@ class TorchFused(PairKernel):
     ) -> Grads:
         empty = problem.q.numel() == 0 or problem.k.numel() == 0
         # The fused backward pass knows no gradient of lse or of a bias.
-        if empty or d_lse is not None or problem.bias is not None or rounded_off(lse):
+        learned = problem.bias is not None and not problem.bias_fixed
+        if empty or d_lse is not None or learned or rounded_off(lse):
             return Tiled().backward(problem, out, lse, d_out, d_lse)
         if not (all_numbers(out) and all_numbers(d_out)):
             return Tiled().backward(problem, out, lse, d_out, d_lse)

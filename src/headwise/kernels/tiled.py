@@ -47,7 +47,9 @@ class Tiled(PairKernel):
         d_q = torch.zeros_like(problem.q, dtype=dtype)
         d_k = torch.zeros_like(problem.k, dtype=dtype)
         d_v = torch.zeros_like(problem.v, dtype=dtype)
-        d_bias = () if problem.bias is None else tuple(_zeros(t) for t in problem.bias.tensors())
+        d_bias: tuple[Tensor, ...] = ()
+        if problem.bias is not None and not problem.bias_fixed:
+            d_bias = tuple(_zeros(t) for t in problem.bias.tensors())
         grads = Grads(d_q, d_k, d_v, None, d_bias)
         delta = (d_out.to(dtype) * out.to(dtype)).sum(-1)  # [B, H, q_len]
         if d_lse is not None:
