@@ -121,3 +121,9 @@ def test_the_wheel_carries_code_types_templates_and_the_sample(tmp_path):
     assert {"headwise/py.typed", "headwise/cli/templates/report.html.j2"} <= names
     assert {"headwise/cli/samples/lighthouse.txt"} <= names
     assert any(name.endswith("licenses/LICENSE") for name in names)
+
+
+def test_every_test_file_has_a_name_of_its_own():
+    # pytest imports test files by their basename: two of one name can't both be collected.
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

@@ -140,7 +140,7 @@ def test_feed_forward_by_hand() -> None:
     [
         ({"norm": "middle"}, "norm must be"),
         ({"activation": "swish"}, "activation must be one of"),
-        ({"dropout": 1.0}, "0 <= dropout < 1, got 1.0"),
+        ({"dropout": 1.0}, "dropout=1.0: .* 0 <= dropout < 1"),
         ({"num_heads": None}, "num_heads, or a self_attention"),
         ({"d_ff": 0}, "at least 1"),
     ],
