@@ -19,7 +19,7 @@ from headwise.masks import Causal
 from headwise.masks.frame import Index
 
 _HEIGHT = 256  # rows of a strip: taller ones compute more of what is masked, lower ones call more often
-_ADDED = 1 << 22  # numbers of mask and bias at a time: 16 MiB of float32
+_ADDED = 1 << 21  # numbers of mask and bias at a time: 8 MiB of float32
 _SMALL = 1 << 14  # scores per head below which a mask is applied without looking at its tiles
 _TOGETHER = 1 << 20  # scores per head up to which batch entries with masks of their own share a strip
 
