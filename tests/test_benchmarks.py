@@ -175,7 +175,7 @@ def test_claims_name_the_rows_where_they_fail() -> None:
         Result(("sinks", "forward", "2048"), ratios={"torch": 1.25}, mib={"headwise": 120.0}),
     ]
     heavy, slow = program.claims(rows)
-    assert str(heavy) == "less than 100 MiB: holds in 1 of 2 rows; not in sinks forward (120)"
+    assert str(heavy) == "less than 100 MiB forward: holds in 1 of 2 rows; not in sinks forward (120)"
     assert slow.missed == ("sinks forward (1.25)",)
     assert "no row" in str(Claim("anything", 0, ()))
 
