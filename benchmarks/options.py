@@ -4,8 +4,8 @@ torch's way is the best one that eager torch has without a compiler: F.scaled_do
 the mask or bias as a matrix where it knows no other form, or the formula in plain operations where it lacks
 the option. Matrices are made before the clock starts, as for many layers; their memory counts.
 
-Claims: less than 100 MiB forward, and no slower than torch. (A backward pass adds the gradients of q, k and v,
-24 MiB at 4096 and 72 with a batch of three, and sums in float32 where they are added up.)
+Claims: less than 100 MiB forward, and no slower than torch. (A backward pass adds the gradients of q, k and
+v, 24 MiB at 4096 and 72 with a batch of three, and sums in float32 where they are added up.)
 """
 
 from __future__ import annotations
