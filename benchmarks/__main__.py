@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.document import write
 from benchmarks.program import LEGEND, Program, add_arguments, chosen
 
-NAMES = ("forward", "backward", "options", "observations", "module", "decode")
+NAMES = ("forward", "backward", "options", "observations", "module", "decode", "training", "decoding")
 
 
 def programs(names: Sequence[str]) -> list[Program]:

@@ -47,6 +47,7 @@ class Case:
     ways: Callable[[], list[Way]]  # makes the inputs too: only when the case's turn has come
     clock: bool = True
     weigh: bool = False  # whether memory is measured
+    amount: float = 1.0  # of what a call makes (tokens), where the program's unit counts it
 
     def named(self, names: Sequence[str] | None) -> list[Way]:
         return [way for way in self.ways() if names is None or way.name in names]

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,14 @@ class Result:
     seconds: dict[str, float] = field(default_factory=dict)
     ratios: dict[str, float] = field(default_factory=dict)  # headwise's time / the peer's
     mib: dict[str, float] = field(default_factory=dict)
+    amount: float = 1.0  # of what a call makes
+
+
+UNITS: dict[str, Callable[[float, float], str]] = {  # of a cell: how many are made in how many seconds
+    "ms": lambda amount, seconds: milliseconds(seconds),
+    "ms per token": lambda amount, seconds: milliseconds(seconds / amount),
+    "tokens/s": lambda amount, seconds: f"{amount / seconds:.0f}",
+}
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,7 @@ class Program:
     ours: str = "headwise"
     notes: tuple[str, ...] = ()
     split: bool = False  # a table for each first label
+    unit: str = "ms"  # of `UNITS`
 
     @property
     def module(self) -> str:
@@ -72,7 +82,7 @@ class Program:
                     mib[name] = extra_mib(self.module, case.label, name, size=size, threads=threads)
             if size != "quick":
                 print(" ".join(case.label), _summary(ratios), file=sys.stderr, flush=True)
-            yield Result(case.label, seconds, ratios, mib)
+            yield Result(case.label, seconds, ratios, mib, case.amount)
 
     def tables(self, results: Sequence[Result], threads: int) -> list[Table]:
         """One table, or with `split` one for each first label, in which every column says something."""
@@ -92,17 +102,16 @@ class Program:
     def _table(self, title: str, results: Sequence[Result], labels: tuple[str, ...]) -> Table:
         peers = [name for name in self.peers if any(name in r.seconds or name in r.mib for r in results)]
         weighed = any(r.mib for r in results)
-        columns = [*labels, *(f"{name}, ms" for name in (self.ours, *peers))]
+        columns = [*labels, *(f"{name}, {self.unit}" for name in (self.ours, *peers))]
         if weighed:
             columns += [f"{name}, MiB" for name in (self.ours, *peers)]
         table = Table(title, tuple(columns), len(labels))
         for r in results:
-            cells = [_cell(r.seconds, self.ours, milliseconds)]
+            show = partial(UNITS[self.unit], r.amount)
+            cells = [_cell(r.seconds, self.ours, show)]
             for name in peers:
                 there = name in r.ratios
-                cells.append(
-                    f"{_cell(r.seconds, name, milliseconds)} ({times(r.ratios[name])})" if there else "-"
-                )
+                cells.append(f"{_cell(r.seconds, name, show)} ({times(r.ratios[name])})" if there else "-")
             if weighed:
                 cells += [_cell(r.mib, name, lambda x: f"{x:.0f}") for name in (self.ours, *peers)]
             table.rows.append((*r.label[-len(labels) :], *cells))

@@ -66,6 +66,30 @@ def test_every_way_to_run_a_layer_computes_the_same(name: str) -> None:
             equal(mine[:1], theirs[:1], 1e-4)  # the rest: gradients of weights stored in other shapes
 
 
+def test_a_training_step_is_the_same_in_both_libraries() -> None:
+    program = importlib.import_module("benchmarks.training").PROGRAM
+    for case in program.cases("quick"):
+        if case.label[1] != "0":  # each side draws its own dropout
+            continue
+        tolerance = 0.05 if "bfloat16" in case.label else 1e-5
+        ways = case.ways()
+        for _ in range(2):  # the second loss is that of the weights after a step
+            mine, *others = (way.run(None) for way in ways)
+            equal([mine] * len(others), others, tolerance)
+
+
+def test_every_way_to_write_makes_as_many_tokens_and_ours_the_same() -> None:
+    program = importlib.import_module("benchmarks.decoding").PROGRAM
+    for case in program.cases("quick"):
+        found = {way.name: way.run(None) for way in case.ways()}
+        written = int(case.label[-1])
+        assert found["headwise"] == found["uncached"]
+        assert {len(line) for line in found["headwise"]} == {written}
+        if "Marian" in found:
+            assert found["Marian"].shape[1] == 1 + written  # and what they begin after
+        assert case.amount == len(found["headwise"]) * written
+
+
 def test_the_statistics_by_hand_are_those_of_the_observers() -> None:
     length, width = 37, 5  # no map: its cells are unequal at such lengths
     q, k, v = torch.randn(3, 1, 8, length, width).unbind(0)
@@ -87,7 +111,7 @@ def test_a_program_prints_its_table(name: str, capsys: pytest.CaptureFixture[str
     file = tmp_path / "found.json"
     assert run_program(program, ["--quick", "--json", str(file)]) == 0
     said = capsys.readouterr().out
-    assert "headwise, ms" in said
+    assert f"headwise, {program.unit}" in said
     assert program.title in said
     (found,) = json.loads(file.read_text())
     rows = found["results"]["1"]
@@ -166,6 +190,16 @@ def test_memory_sees_the_whole_matrix_and_its_absence() -> None:
 def test_a_way_that_fails_in_its_own_process_says_so() -> None:
     with pytest.raises(RuntimeError, match="StopIteration"):
         extra_mib("benchmarks.options", ("nothing",), "torch", size="quick", threads=1)
+
+
+def test_cells_in_the_units_of_a_program() -> None:
+    result = Result(("float32", "0.1", "128", "15"), {"headwise": 0.5}, amount=1920)
+    (table,) = programs(["training"])[0].tables([result], 1)
+    assert table.columns[-1] == "headwise, tokens/s"
+    assert table.rows[0][-1] == "3840"
+    result = Result(("greedy", "128", "16", "24"), {"headwise": 0.768}, amount=384)
+    (table,) = programs(["decoding"])[0].tables([result], 1)
+    assert table.rows[0][-1] == "2.00"
 
 
 def test_claims_name_the_rows_where_they_fail() -> None:
