@@ -13,6 +13,7 @@ from headwise.models.feed_forward import FeedForward
 from headwise.models.language_model import LanguageModel, LanguageModelConfig
 from headwise.models.log_mel import LogMel
 from headwise.models.parameters import ParameterCounts, count_parameters
+from headwise.models.pointer import Pointer
 from headwise.models.speech import SpeechConfig, SpeechTransformer
 from headwise.models.table3 import TABLE_3
 from headwise.models.text_encoder import (
@@ -44,6 +45,7 @@ __all__ = [
     "LanguageModelConfig",
     "LogMel",
     "ParameterCounts",
+    "Pointer",
     "SequenceClassifier",
     "SpanReader",
     "SpeechConfig",

@@ -9,10 +9,13 @@ from torch import Tensor
 
 from headwise.cache import Cache, CrossCache, LayerCaches
 from headwise.masks import KeyLengths, Mask
+from headwise.models.pointer import Places
 
 
 class DecoderCaches:
     """One cache of steps and one of the memory for each layer, and the memory's lengths.
+
+    A model that copies (`Pointer`) has one more of the memory, `copied`, and the `places` of its tokens.
 
     Rows of the batch are hypotheses: one for each input, or several (a beam), the inputs' one after
     another. With `shared`, the hypotheses of an input read one copy of its memory.
@@ -25,6 +28,8 @@ class DecoderCaches:
     def __init__(self, make: Callable[[], Cache], layers: int, *, shared: bool = True) -> None:
         self.steps = LayerCaches(make, layers)
         self.memory = tuple(CrossCache() for _ in range(layers))
+        self.copied = CrossCache()
+        self.places: Places | None = None
         self.shared = shared
         self.memory_lengths: Tensor | None = None
         self._padding: KeyLengths | None = None
@@ -50,7 +55,9 @@ class DecoderCaches:
         mine = inputs if self.shared else rows
         if mine is None:
             return
-        for cache in self.memory:
+        for cache in (*self.memory, self.copied):
             cache.select(mine)
+        if self.places is not None:
+            self.places = self.places.select(mine)
         if self.memory_lengths is not None:
             self.hide_padding(self.memory_lengths[mine])

@@ -10,6 +10,7 @@ from torch import nn
 
 from headwise.models.embeddings import TokenEmbedding
 from headwise.models.feed_forward import FeedForward
+from headwise.models.pointer import Pointer
 from headwise.models.table3 import TABLE_3, Row
 from headwise.models.transformer import Transformer
 from headwise.multihead import MultiHeadAttention
@@ -22,6 +23,7 @@ ORDER = (
     "cross-attention",
     "self-attention",
     "feed-forward",
+    "copying",
     "norms",
     "embeddings",
     "positions",
@@ -92,6 +94,8 @@ def count_parameters(model: nn.Module) -> ParameterCounts:
 
 def _kind(path: str, module: nn.Module) -> str | None:
     leaf = path.rpartition(".")[2]
+    if isinstance(module, Pointer):
+        return "copying"
     if isinstance(module, MultiHeadAttention) or leaf in ("self_attention", "cross_attention"):
         if leaf == "cross_attention":
             return "cross-attention"

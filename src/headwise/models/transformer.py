@@ -21,6 +21,7 @@ from headwise.models.checks import check_integers, check_lengths
 from headwise.models.decoder_caches import DecoderCaches
 from headwise.models.decoding.steppers import MemoryStepper, check_mode
 from headwise.models.embeddings import Embeddings, TokenEmbedding, positions_from
+from headwise.models.pointer import Places, Pointer
 from headwise.models.table3 import find_row
 from headwise.models.transformer_config import TransformerConfig
 
@@ -31,6 +32,8 @@ class Transformer(nn.Module):
         memory = Encoder(Embeddings(source))
         logits = Decoder(Embeddings(target), memory) E^T
         p(target[i + 1] | target[.. i], source) = softmax(logits[i])
+
+    With config.copy, `pointer` lets tokens of the source be copied: the scores are then those of `Pointer`.
 
     The three uses of attention (3.2.3) are, by name:
 
@@ -65,6 +68,7 @@ class Transformer(nn.Module):
         self.decoder = decoder_from(config, attention, num_layers=config.num_decoder_layers)
         # the projection before the softmax; where it is the embedding's matrix, it is the same module
         self.output = target if config.share_embeddings else TokenEmbedding(config.vocab_size, config.d_model)
+        self.pointer = Pointer(config.d_model) if config.copy else None
 
     @classmethod
     def base(cls, vocab_size: int, **changes: Any) -> Self:
@@ -109,6 +113,7 @@ class Transformer(nn.Module):
         memory: Tensor | None = None,
         memory_lengths: Tensor | None = None,
         *,
+        source: Tensor | None = None,
         caches: DecoderCaches | None = None,
         mask: Mask | None = None,
     ) -> Tensor:
@@ -119,9 +124,26 @@ class Transformer(nn.Module):
                 before it. With caches: the tokens since the last call.
             memory: what `encode` gave; with caches, needed in the first call alone.
             memory_lengths: int64 [B], the source's lengths; likewise.
+            source: int64 [B, S], the tokens that the memory was made from, for a model that copies; likewise.
             mask: of self-attention, besides `Causal()`.
         """
-        return self.logits(self.decoder_states(target, memory, memory_lengths, caches=caches, mask=mask))
+        states = self.decoder_states(target, memory, memory_lengths, caches=caches, mask=mask)
+        logits = self.logits(states)
+        if self.pointer is None:
+            return logits
+        places = None if caches is None else caches.places
+        if places is None:
+            if source is None:
+                raise ValueError("this model copies (copy=True): give the source's tokens, source=")
+            places = Places.of(source)
+        if caches is None:
+            padding: Mask | None = None if memory_lengths is None else KeyLengths(memory_lengths)
+        else:
+            caches.places = places
+            padding = caches.hide_padding(memory_lengths)
+        kept = None if caches is None else caches.copied
+        scores: Tensor = self.pointer(states, logits, places, memory, mask=padding, cache=kept)
+        return scores
 
     def decoder_states(
         self,
@@ -141,7 +163,7 @@ class Transformer(nn.Module):
         return out
 
     def logits(self, states: Tensor) -> Tensor:
-        """The projection before the softmax: [..., d_model] -> [..., V]."""
+        """The projection before the softmax (and before copying): [..., d_model] -> [..., V]."""
         return self.output.logits(states)
 
     def forward(self, source: Tensor, target: Tensor, source_lengths: Tensor | None = None) -> Tensor:
@@ -153,7 +175,7 @@ class Transformer(nn.Module):
                 f"source.shape={tuple(source.shape)} and target.shape={tuple(target.shape)}: each source has "
                 "one target, so their first dimensions must be equal"
             )
-        return self.decode(target, self.encode(source, source_lengths), source_lengths)
+        return self.decode(target, self.encode(source, source_lengths), source_lengths, source=source)
 
     def caches(self) -> DecoderCaches:
         """Empty caches for `decode`; with a window they keep no more than it reaches."""
@@ -167,4 +189,5 @@ class Transformer(nn.Module):
         check_mode(self)
         with torch.no_grad():
             memory = self.encode(source, source_lengths)
-        return MemoryStepper(self, memory, source_lengths, cached=cached)
+        copied = {} if self.pointer is None else {"source": source}
+        return MemoryStepper(self, memory, source_lengths, cached=cached, **copied)

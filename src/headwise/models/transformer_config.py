@@ -19,6 +19,7 @@ class TransformerConfig(TokenConfig):
             softmax (the paper, 3.4); False: three.
         label_smoothing: the share of probability that training spreads over all tokens (the paper, 5.4).
             The model itself has no use for it.
+        copy: tokens of the source may be copied, see `Pointer`.
 
     The rest, and errors: see `TokenConfig` and `StackConfig`.
     """
@@ -26,8 +27,11 @@ class TransformerConfig(TokenConfig):
     num_decoder_layers: int | None = None
     share_embeddings: bool = True
     label_smoothing: float = 0.1
+    copy: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_sizes("num_decoder_layers")
         self.check_shares("label_smoothing")
+        if not isinstance(self.copy, bool):
+            raise TypeError(f"copy must be True or False, got {self.copy!r}")

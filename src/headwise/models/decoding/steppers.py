@@ -82,6 +82,7 @@ class MemoryStepper:
     Args:
         memory: the encoder's output, [n, S, d_model].
         memory_lengths: int64 [n], how much of each is real. Default: all.
+        source: int64 [n, S], the tokens that a model copies from; it is then given to `decode` as well.
         cached: False computes all earlier tokens anew at each step (the same numbers, slower).
 
     Raises:
@@ -94,6 +95,7 @@ class MemoryStepper:
         memory: Tensor,
         memory_lengths: Tensor | None = None,
         *,
+        source: Tensor | None = None,
         cached: bool = True,
     ) -> None:
         check_mode(model)
@@ -109,6 +111,7 @@ class MemoryStepper:
         self._caches = model.caches() if cached else None
         self._memory: Tensor | None = memory
         self._memory_lengths = memory_lengths
+        self._source = source
         self._written = self.first.new_zeros(memory.shape[0], 0)  # without caches
 
     def limits(self, max_extra: int) -> Tensor:
@@ -120,9 +123,10 @@ class MemoryStepper:
         target = tokens[:, None]
         if self._caches is None:
             target = self._written = torch.cat((self._written, target), dim=1)
-        logits = self.model.decode(target, self._memory, self._memory_lengths, caches=self._caches)
+        copied = {} if self._source is None else {"source": self._source}
+        logits = self.model.decode(target, self._memory, self._memory_lengths, caches=self._caches, **copied)
         if self._caches is not None:
-            self._memory = self._memory_lengths = None  # its keys and values are kept
+            self._memory = self._memory_lengths = self._source = None  # what is needed of them is kept
         return log_probabilities(logits[:, -1], self.model.config)
 
     def keep(self, rows: Tensor, inputs: Tensor | None) -> None:
@@ -136,6 +140,8 @@ class MemoryStepper:
                 self._memory = self._memory[mine]
             if mine is not None and self._memory_lengths is not None:
                 self._memory_lengths = self._memory_lengths[mine]
+            if mine is not None and self._source is not None:
+                self._source = self._source[mine]
 
 
 class TokenStepper:
