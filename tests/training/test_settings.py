@@ -68,6 +68,58 @@ def test_mistakes_are_named(change, words):
         with_settings(Recipe(), [change])
 
 
+@dataclass(frozen=True)
+class Span:
+    steps: int = 100
+    warmup: int = 40
+
+    def __post_init__(self):
+        if self.steps < 1:
+            raise ValueError(f"steps is {self.steps}")
+        if self.warmup > self.steps:
+            raise ValueError(f"warmup is {self.warmup} and steps {self.steps}")
+
+
+@dataclass(frozen=True)
+class Around:
+    span: Span = field(default_factory=Span)
+    most: int = 200
+
+    def __post_init__(self):
+        if self.most < self.span.steps:
+            raise ValueError(f"most is {self.most}")
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_fits_only_together_is_changed_together(order):
+    changes = ["steps=30", "warmup=5"][::order]
+    assert with_settings(Span(), changes) == Span(30, 5)
+    assert with_settings(Around(), ["most=20", "steps=20", "warmup=0"][::order]) == Around(Span(20, 0), 20)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (["steps=30"], "steps=30: warmup is 40 and steps 30"),
+        (["steps=0", "most=300"], "steps=0: steps is 0"),
+        (["most=150", "steps=30", "warmup=50"], "steps=30: warmup is 50 and steps 30"),
+        (["steps=30", "most=1", "warmup=5"], "most=1: most is 1"),
+        (["steps=300", "warmup=7"], "steps=300: most is 200"),
+        (["steps=30", "warmup=5", "most=many"], "most=many: it must be a whole number"),
+        (["warmup=300", "most=1"], "warmup=300: warmup is 300 and steps 100|most=1: most is 1"),
+    ],
+)
+def test_the_change_that_does_not_fit_is_named(changes, words, order):
+    with pytest.raises(SettingError, match=f"^{words}") as found:
+        with_settings(Around(), changes[::order])
+    assert "warmup=7" not in str(found.value)
+
+
+def test_of_two_changes_the_later_one_wins():
+    assert with_settings(Around(), ["steps=7", "span.steps=50"]).span.steps == 50
+
+
 def test_ambiguous_names_are_refused():
     with pytest.raises(SettingError, match=r"inner\.width or other\.width"):
         with_settings(Outer(), ["width=3"])

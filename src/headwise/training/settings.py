@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 SettingsT = TypeVar("SettingsT")
 
@@ -16,7 +16,10 @@ class SettingError(ValueError):
 
 
 def with_settings(settings: SettingsT, changes: Iterable[str]) -> SettingsT:
-    """A copy of a dataclass with `key=value` changes; later ones win.
+    """A copy of a dataclass with `key=value` changes; of two for one setting the later one wins.
+
+    All are made before the dataclass checks its values, so the order of what fits only together (fewer
+    steps, a shorter warmup) doesn't matter.
 
     A key is the name of a field, "warmup"; a field of a dataclass inside has its path, "model.d_model", or
     its name alone where only one field is called so. Values are read by the field's type: whole numbers
@@ -28,13 +31,22 @@ def with_settings(settings: SettingsT, changes: Iterable[str]) -> SettingsT:
     """
     if not is_dataclass(settings) or isinstance(settings, type):
         raise TypeError(f"settings are a {type(settings).__name__}: with_settings changes dataclasses")
+    made: dict[tuple[str, ...], _Change] = {}
     for change in changes:
-        key, equals, text = change.partition("=")
-        key = key.strip()
+        key, equals, text = (part.strip() for part in change.partition("="))
         if not equals or not key:
             raise SettingError(f"{change!r} is no setting: write key=value, such as warmup=4000")
-        settings = _change(settings, _find(settings, key), key, text.strip())
-    return settings
+        path = tuple(_find(settings, key))
+        made.pop(path, None)
+        made[path] = _Change(f"{key}={text}", parse(_type_at(settings, path), text, key))
+    error = _refusal(settings, made)
+    if error is None:
+        return _changed(settings, made)
+    guilty = _needed(settings, made)
+    if not guilty:  # several mistakes at once: a few changes that are one by themselves
+        guilty = _least(settings, made)
+        error = _refusal(settings, guilty)
+    raise SettingError(f"{', '.join(change.said for change in guilty.values())}: {error}")
 
 
 def setting_names(settings: Any, prefix: str = "") -> Iterator[str]:
@@ -71,18 +83,56 @@ def _find(settings: Any, key: str) -> list[str]:
     raise SettingError(f"there is no setting {key!r}: {nearest(key, names)}")
 
 
-def _change(settings: Any, path: list[str], key: str, text: str) -> Any:
-    name, *rest = path
-    if rest:
-        value = _change(getattr(settings, name), rest, key, text)
-    else:
-        value = parse(get_type_hints(type(settings))[name], text, key)
+class _Change(NamedTuple):
+    said: str
+    value: Any
+
+
+def _type_at(settings: Any, path: tuple[str, ...]) -> Any:
+    for name in path[:-1]:
+        settings = getattr(settings, name)
+    return get_type_hints(type(settings))[path[-1]]
+
+
+_Changes = Mapping[tuple[str, ...], _Change]
+
+
+def _changed(settings: SettingsT, made: _Changes) -> SettingsT:
+    """The dataclass with all changes, which are given by their paths in it."""
+    new: dict[str, Any] = {}
+    for name in dict.fromkeys(path[0] for path in made):
+        if (name,) in made:
+            new[name] = made[name,].value
+        else:
+            inside = {path[1:]: change for path, change in made.items() if path[0] == name}
+            new[name] = _changed(getattr(settings, name), inside)
+    return replace(settings, **new)  # type: ignore[type-var]
+
+
+def _refusal(settings: Any, made: _Changes) -> Exception | None:
     try:
-        return replace(settings, **{name: value})
-    except SettingError:
-        raise
+        _changed(settings, made)
     except (ValueError, TypeError) as error:
-        raise SettingError(f"{key}={text}: {error}") from None
+        return error
+    return None
+
+
+def _needed(settings: Any, made: _Changes) -> _Changes:
+    """Those without any one of which the others could be made."""
+    return {path: made[path] for path in made if _refusal(settings, _without(made, path)) is None}
+
+
+def _least(settings: Any, made: _Changes) -> _Changes:
+    """As few as are still refused."""
+    for path in tuple(made):
+        others = _without(made, path)
+        if _refusal(settings, others) is not None:
+            made = others
+    return made
+
+
+def _without(made: _Changes, path: tuple[str, ...]) -> _Changes:
+    return {one: change for one, change in made.items() if one != path}
 
 
 def parse(kind: Any, text: str, key: str) -> Any:
