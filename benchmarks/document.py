@@ -1,4 +1,4 @@
-"""Writes what a program found between its markers in a document."""
+"""Writes what was found between its markers in a document."""
 
 from __future__ import annotations
 
@@ -16,15 +16,23 @@ def write(path: Path, report: Report, threads: Sequence[int]) -> None:
     Raises:
         ValueError: the document has no such markers.
     """
-    name = report.program.name
+    body = "\n\n".join([_origin(report, threads), *(table.markdown() for table in report.tables)])
+    text = path.read_text(encoding="utf-8")
+    path.write_text(put(text, report.program.name, body, page=path), encoding="utf-8")
+
+
+def put(text: str, name: str, body: str, *, page: Path) -> str:
+    """A text with `body` between its markers of this name.
+
+    Raises:
+        ValueError: it has no such markers.
+    """
     place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
-    text = path.read_text()
     if not place.search(text):
         raise ValueError(
-            f"{path} has no place for {name}: it needs the lines <!-- {name} --> and <!-- /{name} -->"
+            f"{page} has no place for {name}: it needs the lines <!-- {name} --> and <!-- /{name} -->"
         )
-    body = "\n\n".join([_origin(report, threads), *(table.markdown() for table in report.tables)])
-    path.write_text(place.sub(lambda found: f"{found[1]}\n{body}\n\n{found[2]}", text))
+    return place.sub(lambda found: f"{found[1]}\n{body}\n\n{found[2]}", text)
 
 
 def _origin(report: Report, threads: Sequence[int]) -> str:

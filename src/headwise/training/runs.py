@@ -20,6 +20,7 @@ from headwise.training.checkpoint import (
     read_state,
 )
 from headwise.training.files import replace_file, to_json
+from headwise.training.machine import machine
 from headwise.training.recipe import FREE_ON_RESUME, Recipe
 from headwise.training.settings import nearest
 from headwise.training.tensors import load_weights
@@ -127,13 +128,14 @@ def read_config(run: Path) -> dict[str, Any]:
 
 
 def write_config(run: Path, config: Mapping[str, Any], recipe: Recipe) -> None:
-    """Write config.json: the task's config, the recipe, and who wrote it."""
+    """Write config.json: the task's config, the recipe, who wrote it, and on what machine."""
     whole = {
         "format": FORMAT,
         "version": VERSION,
         "headwise": __version__,
         **config,
         "recipe": asdict(recipe),
+        "machine": machine(),
     }
     replace_file(run / "config.json", to_json(whole))
 
