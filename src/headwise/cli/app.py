@@ -11,6 +11,7 @@ import typer
 from headwise._version import __version__
 from headwise.cli.applications import commands as applications
 from headwise.cli.errors import end_with_reader, one_line_errors
+from headwise.cli.fetch import commands as fetching
 from headwise.cli.options import number, one_text, whole
 from headwise.cli.recognition import commands as recognition
 
@@ -219,6 +220,7 @@ def curves(
 
 app.add_typer(applications)
 app.add_typer(recognition)
+app.add_typer(fetching)
 
 
 @app.command()
