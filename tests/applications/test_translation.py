@@ -28,10 +28,24 @@ def test_a_trained_run_beats_copying_the_source(translation_run):
     found = application_of(translation_run).open(translation_run, "best", print).evaluate("test", None, {})
     assert found.examples == len(found.outputs) == COUNTS["test"]
     assert found.figures["bleu"] > 10 * found.baselines["source copied"]["bleu"]
+    assert found.baselines["nearest neighbour"]["bleu"] > found.baselines["source copied"]["bleu"]
     assert found.figures["bleu_low"] <= found.figures["bleu"] <= found.figures["bleu_high"]
     right = sum(one["output"] == one["reference"] for one in found.outputs)
     assert right > 0
     assert any("tok:13a" in note for note in found.notes)
+
+
+def test_the_nearest_neighbour_is_of_the_training_texts(translation_run, numbers, tmp_path):
+    translator = APPLICATION.open(translation_run)
+    lines = {side: (numbers / f"train.{side}").read_text().splitlines() for side in ("en", "de")}
+    found = translator.nearest([lines["en"][17], f"  {lines['en'][3].upper()}"])
+    assert found == [lines["de"][lines["en"].index(lines["en"][row])] for row in (17, 3)]
+    moved = dict(translator.config)
+    moved["data"] = {**moved["data"], "paths": [str(tmp_path / "gone")]}
+    translator.config = moved
+    told = translator.evaluate("test", [numbers], {"limit": 3, "beam": 1})
+    assert set(told.baselines) == {"source copied"}
+    assert any("no nearest neighbour" in note and "gone" in note for note in told.notes)
 
 
 def test_a_run_translates_what_the_model_in_memory_does(translation_run):

@@ -16,6 +16,8 @@ from typing import Any
 
 from headwise.applications.base import Evaluation, Say
 from headwise.applications.bleu import corpus_bleu, scores_of
+from headwise.applications.errors import DataError
+from headwise.applications.nearest import LETTERS, Nearest
 from headwise.applications.options import take
 from headwise.applications.pair_task import PairTask, check_sizes, vocabulary_and_model
 from headwise.applications.plain import from_plain, plain
@@ -113,7 +115,8 @@ class Translator:
         return write_texts(self.model, self.tokens, texts, beam=beam, alpha=alpha, max_extra=max_extra)
 
     def evaluate(self, split: str, data: Sequence[Path] | None, options: Mapping[str, Any]) -> Evaluation:
-        """BLEU and chrF on a split, with 95% intervals of 1,000 bootstrap samples, beside the source copied.
+        """BLEU and chrF on a split, with 95% intervals of 1,000 bootstrap samples, beside the source copied
+        and the translation of the most similar training source (see `Nearest`).
 
         Options: beam (4), alpha (0.6), limit (all texts).
         """
@@ -124,12 +127,34 @@ class Translator:
         pairs = Pairs(pairs.sources[:limit], pairs.targets[:limit])
         written = self.translate(pairs.sources, beam=chosen["beam"], alpha=chosen["alpha"])
         figures, signature = scores_of(written, pairs.targets)
-        copied, _ = scores_of(pairs.sources, pairs.targets, bootstrap=False)
+        guesses = {"source copied": pairs.sources}
+        notes = [signature]
+        try:
+            guesses["nearest neighbour"] = self.nearest(pairs.sources)
+            notes.append(
+                "nearest neighbour: translation of the training source with the most similar letters "
+                f"(TF-IDF of {LETTERS} letters in a row, cosine)"
+            )
+        except DataError as error:
+            notes.append(f"no nearest neighbour, since the training texts can't be read: {error}")
+        baselines = {
+            name: scores_of(guess, pairs.targets, bootstrap=False)[0] for name, guess in guesses.items()
+        }
         outputs = [
             {"input": source, "output": output, "reference": target}
             for source, output, target in zip(pairs.sources, written, pairs.targets, strict=True)
         ]
-        return Evaluation(split, len(pairs), figures, {"source copied": copied}, outputs, [signature])
+        return Evaluation(split, len(pairs), figures, baselines, outputs, notes)
+
+    def nearest(self, texts: Sequence[str]) -> list[str]:
+        """Of each text, the translation that the most similar source of the run's training data has.
+
+        Raises:
+            DataError: the training data isn't where it was.
+        """
+        paths = [Path(path) for path in self.config["data"]["paths"]]
+        known = load_split(paths, "train", (self.settings.source, self.settings.target))
+        return [known.targets[row] for row in Nearest(known.sources).find(texts)]
 
 
 class Translation:
