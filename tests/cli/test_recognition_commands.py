@@ -42,14 +42,25 @@ def vision_run(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def speech_run(tmp_path_factory):
+def sounds(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sounds")
     chance = torch.Generator().manual_seed(2)
     for digit in (3, 5):
         for take in (0, 5, 8, 9):
             write_wav(folder / f"{digit}_x_{take}.wav", torch.randn(700, generator=chance) / 5, 2000)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def speech_run(sounds, tmp_path_factory):
     run = tmp_path_factory.mktemp("speech") / "run"
-    return trained("speech", folder, run, "bands=7", "decoder_layers=1")
+    return trained("speech", sounds, run, "bands=7", "decoder_layers=1")
+
+
+@pytest.fixture(scope="module")
+def run_without_decoder(sounds, tmp_path_factory):
+    run = tmp_path_factory.mktemp("speech") / "run"
+    return trained("speech", sounds, run, "bands=7", "decoder_layers=0", "ctc_weight=1.0")
 
 
 @pytest.fixture
@@ -102,6 +113,20 @@ def test_evaluation_prints_figures_of_both(vision_run, speech_run):
     found = json.loads(headwise("evaluate", speech_run, "--limit", 7, "--json").stdout)
     assert found["examples"] == 7
     assert found["figures"]["token_error"] >= 0
+    assert found["notes"][0].startswith("decoder ctc; ")
+
+
+def test_evaluation_of_speech_reads_either_decoder(vision_run, speech_run, run_without_decoder):
+    few = ("--limit", 7, "--json")
+    other = json.loads(headwise("evaluate", speech_run, "--decoder", "attention", "--beam", 2, *few).stdout)
+    assert other["notes"][0].startswith("decoder attention; ")
+    same = json.loads(headwise("evaluate", speech_run, "--decoder", "ctc", *few).stdout)
+    assert same["figures"] == json.loads(headwise("evaluate", speech_run, *few).stdout)["figures"]
+    for command in (("evaluate",), ("transcribe", "nowhere.wav")):
+        found = refused(command[0], run_without_decoder, *command[1:], "--decoder", "attention")
+        assert "has no decoder (decoder_layers=0), so choose ctc" in found
+    assert "--decoder guess: choose ctc or attention" in refused("evaluate", speech_run, "--decoder", "guess")
+    assert "vision: there is no option decoder here" in refused("evaluate", vision_run, "--decoder", "ctc")
 
 
 def test_mistakes_are_one_line(vision_run, speech_run, tmp_path, picture):

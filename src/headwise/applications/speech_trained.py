@@ -17,7 +17,7 @@ from headwise.applications.intervals import bootstrap_interval
 from headwise.applications.joined_sounds import join
 from headwise.applications.options import take
 from headwise.applications.sound import read_wav
-from headwise.applications.speech_model import FIRST_SYMBOL, Recogniser, features_of, hear, log_mel
+from headwise.applications.speech_model import DECODERS, FIRST_SYMBOL, Recogniser, features_of, hear, log_mel
 from headwise.applications.vision_trained import one_path, split_named
 from headwise.models.speech import SpeechConfig
 from headwise.training.extras import need
@@ -82,6 +82,18 @@ class Transcriber:
         symbols = tuple(self.hear([sound.samples], decoder=decoder, beam=beam)[0])
         return Transcript(symbols, self.joined_by.join(symbols), sound.seconds, sound.notes)
 
+    def check_decoder(self, decoder: str) -> None:
+        """See that the model can write so, before any sound is read.
+
+        Raises:
+            ValueError: another decoder than "ctc" and "attention".
+            RunError: one that this model doesn't have.
+        """
+        if decoder not in DECODERS:
+            raise ValueError(f"decoder is {decoder!r}: choose {' or '.join(DECODERS)}")
+        if decoder == "attention" and not self.model.config.decoder_layers:
+            raise RunError(f"run {self.folder} has no decoder (decoder_layers=0), so choose ctc")
+
     def evaluate(self, split: str, data: Sequence[Path] | None, options: Mapping[str, Any]) -> Evaluation:
         """Token error on strings that are joined from held-out recordings (the same strings every time), and
         accuracy on single ones; with 95 % intervals of 1,000 bootstrap samples.
@@ -89,6 +101,7 @@ class Transcriber:
         Options: decoder ("ctc"), beam (4, of the decoder "attention"), limit (500 strings, all recordings).
         """
         chosen = take(options, decoder="ctc", beam=4, limit=None)
+        self.check_decoder(chosen["decoder"])
         part = split_named(split)
         path = one_path([Path(one) for one in self.config["data"]["paths"]] if data is None else data)
         recordings = load_recordings(path, rate=self.rate).splits[part][: chosen["limit"]]

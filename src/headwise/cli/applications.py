@@ -83,6 +83,10 @@ def evaluate(
     limit: Annotated[
         int | None, typer.Option(parser=whole, metavar="N", help="Only the first examples.")
     ] = None,
+    decoder: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="For speech: ctc (the encoder alone) or attention (the decoder)."),
+    ] = None,
     checkpoint: Checkpoint = "best",
     out: Annotated[
         Path | None,
@@ -97,7 +101,7 @@ def evaluate(
         end_with_reader()
         from headwise.cli.evaluate import evaluate as command
 
-        options = {"beam": beam, "limit": limit}
+        options = {"beam": beam, "limit": limit, "decoder": decoder}
         command(
             run,
             data=data or None,

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from headwise.applications.base import Evaluation
 from headwise.applications.registry import application_of
+from headwise.applications.speech_model import DECODERS
 from headwise.cli.errors import UserError
 from headwise.cli.mistakes import at_least_one, checkpoint_named, told_plainly
 
@@ -35,8 +36,10 @@ def evaluate(
         UserError: a run or data that can't be used, an option that this application doesn't have.
     """
     which = checkpoint_named(checkpoint)
-    for name, value in options.items():
-        at_least_one(name, value)
+    for name in ("beam", "limit"):
+        at_least_one(name, options.get(name))
+    if options.get("decoder", DECODERS[0]) not in DECODERS:
+        raise UserError(f"--decoder {options['decoder']}: choose {' or '.join(DECODERS)}")
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
         raise UserError(f"--out {out}: it must be a file in a folder that exists")
     with told_plainly():

@@ -34,8 +34,7 @@ def transcribe(
         if application.name != "speech":
             raise UserError(f"run {run} is of application {application.name!r}: it doesn't transcribe sound")
         trained = cast(Transcriber, application.open(run, which, _say))
-        if decoder == "attention" and not trained.model.config.decoder_layers:
-            raise UserError(f"--decoder attention: run {run} has no decoder; choose ctc")
+        trained.check_decoder(decoder)
         found = [trained.transcribe(file, decoder=decoder, beam=beam) for file in files]
     if as_json:
         rows = [
