@@ -21,7 +21,7 @@ from headwise.training.checkpoint import checkpoint_folders, read_state
 from headwise.training.machine import machine
 from headwise.training.metrics import read_metrics
 from headwise.training.runs import Which, read_config
-from headwise.training.settings import SettingError, setting_names, with_settings
+from headwise.training.settings import setting_names, with_settings
 
 OBSERVED = 100
 """Held-out inputs that the heads are observed on: the first ones of the test."""
@@ -122,30 +122,9 @@ def options_of(application: str, config: Mapping[str, Any]) -> list[str]:
         last = path.rpartition(".")[2]
         name = last if sum(one.rpartition(".")[2] == last for one in names) == 1 else path
         changes.append(f"{name}={_written(value)}")
-    return [*options, *(f"--set {change}" for change in _in_order(default, changes, wanted))]
-
-
-def _in_order(settings: Any, changes: Sequence[str], wanted: Any) -> list[str]:
-    """Changes in an order in which each is allowed: a smaller warmup before fewer steps.
-
-    Raises:
-        ValueError: there is none, or they don't lead to the settings that are wanted.
-    """
-    left, order = list(changes), []
-    while left:
-        for change in left:
-            try:
-                settings = with_settings(settings, [change])
-            except SettingError:
-                continue
-            order.append(change)
-            left.remove(change)
-            break
-        else:
-            break
-    if left or settings != wanted:
+    if with_settings(default, changes) != wanted:
         raise ValueError(f"no --set gives this run's settings again; found were {' '.join(changes)}")
-    return order
+    return [*options, *(f"--set {change}" for change in changes)]
 
 
 def _at(settings: Any, path: str) -> Any:

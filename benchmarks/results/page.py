@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.document import put
+from benchmarks.results import ablation_page
 from benchmarks.results import heads as of_heads
 from benchmarks.results.heads import KINDS, Head
 from benchmarks.results.sections import SECTIONS, WORDS, Section, asked, goal, shown
@@ -25,6 +26,7 @@ def write(docs: Path = DOCS) -> Path:
     text = put(page.read_text(encoding="utf-8"), "summary", summary(found), page=page)
     for section in SECTIONS:
         text = put(text, section.name, body(section, found[section.name], docs), page=page)
+    text = put(text, ablation_page.NAME, ablation_page.body(docs), page=page)
     page.write_text(text, encoding="utf-8")
     return page
 
