@@ -1,5 +1,6 @@
 """Summarization: from a table to a model that summarizes."""
 
+import json
 import random
 
 import pytest
@@ -56,6 +57,24 @@ def test_a_trained_run_beats_the_first_sentence(run):
     for name in ("rouge1", "rouge_l"):
         assert found.figures[name] > lead[name]
         assert found.figures[f"{name}_low"] <= found.figures[name] <= found.figures[f"{name}_high"]
+
+
+def test_a_run_copies_unless_it_was_trained_otherwise(run, table, tmp_path):
+    assert APPLICATION.open(run).model.pointer is not None
+    plain = tmp_path / "plain"
+    train_application(
+        APPLICATION, plain, [table], changes=[*QUICK, "copy=false", "steps=2", "warmup=1"], show=False
+    )
+    config = json.loads((plain / "config.json").read_text())
+    for sizes in (config["model"], config["settings"]["model"]):  # as runs were before there was copying
+        assert sizes.pop("copy") is False
+    (plain / "config.json").write_text(json.dumps(config))
+    older = APPLICATION.open(plain)
+    assert older.model.pointer is None
+    assert older.settings.model.copy is False
+    assert len(older.summarize(["It is two."], beam=2)) == 1
+    report = train_application(APPLICATION, plain, changes=["steps=3"], resume=True, show=False)
+    assert report.step == 3
 
 
 def test_long_texts_are_cut_and_summaries_kept_short(run):

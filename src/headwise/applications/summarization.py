@@ -2,7 +2,7 @@
 
 data       a table with the columns text and summary, and perhaps group: see `records`
 tokenizer  byte-pair encoding, one vocabulary for both
-model      `Transformer`; texts are cut to `longest` tokens
+model      `Transformer` that may copy from the text (`Pointer`); texts are cut to `longest` tokens
 metric     ROUGE-1, -2 and -L of rouge-score, stemmed, beside the first sentence
 recipe     the paper's, in sizes for two CPU cores
 """
@@ -35,14 +35,29 @@ _END = re.compile(r"(?<=[.!?])\s+")
 
 
 def _recipe() -> Recipe:
+    # further checkpoints between validations, so that their average spans the end of a run and no more
     return Recipe(
-        steps=20_000, rate=0.7, warmup=1000, precision="auto", clip=1.0, validate_every=1000, keep=8
+        steps=20_000,
+        rate=0.7,
+        warmup=1000,
+        precision="auto",
+        clip=1.0,
+        validate_every=1000,
+        checkpoint_every=250,
+        keep=8,
     )
 
 
 def _model() -> TransformerConfig:
     return TransformerConfig(
-        vocab_size=6000, num_layers=3, d_model=192, d_ff=768, num_heads=8, dropout=0.1, norm="pre"
+        vocab_size=6000,
+        num_layers=3,
+        d_model=192,
+        d_ff=768,
+        num_heads=8,
+        dropout=0.1,
+        norm="pre",
+        copy=True,
     )
 
 
@@ -55,12 +70,12 @@ class SummarizationSettings:
         longest: texts are cut to so many tokens; pairs with a longer summary are left out of training
         longest_summary: tokens that a summary may be written with
         validation_texts: so many are summarized (greedily) at each validation
-        model: sizes; vocab_size is an upper bound
+        model: sizes; vocab_size is an upper bound; copy=False leaves out the pointer
         recipe: how it is trained
     """
 
     max_tokens: int = 3000
-    longest: int = 128
+    longest: int = 96
     longest_summary: int = 40
     validation_texts: int = 300
     model: TransformerConfig = field(default_factory=_model)
