@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -160,11 +160,20 @@ def check_same(run: Path, config: Mapping[str, Any], recipe: Recipe) -> None:
     for name, value in json.loads(to_json(config)).items():
         if name not in before:
             raise RunError(f"run {run} has no {name} in its config.json: {nearest(name, before)}")
-        if before[name] != value:
+        for path, old, new in _differences(before[name], value, name):
             raise RunError(
-                f"run {run} was started with {name} {_short(before[name])}, and now it is {_short(value)}: "
+                f"run {run} was started with {path} {_short(old)}, and now it is {_short(new)}: "
                 "resume with the same, or start another run"
             )
+
+
+def _differences(old: Any, new: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Where two configs differ. What an older headwise didn't write had no other value then."""
+    if isinstance(old, dict) and isinstance(new, dict) and old.keys() <= new.keys():
+        for name, value in old.items():
+            yield from _differences(value, new[name], f"{path}.{name}")
+    elif old != new:
+        yield path, old, new
 
 
 def _short(value: Any) -> str:
