@@ -4,6 +4,7 @@ import os
 import shutil
 
 import pytest
+from tiny_runs import MAKE, inputs
 
 from headwise.cli.look import look, open_model
 from headwise.cli.report import render
@@ -47,6 +48,27 @@ def report(seen, sample, tmp_path_factory):
     file = tmp_path_factory.mktemp("report") / "report.html"
     file.write_text(render(seen, text=sample, origin="the sample text"), encoding="utf-8")
     return file
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tmp_path_factory):
+    """A tiny run of an application by its name, trained when it is first asked for."""
+    made = {}
+
+    def run_of(name):
+        if name not in made:
+            pytest.importorskip("accelerate")
+            made[name] = MAKE[name](tmp_path_factory.mktemp(name))
+        return made[name]
+
+    return run_of
+
+
+@pytest.fixture(scope="session")
+def tiny_inputs(tmp_path_factory):
+    """What `headwise see` is given after the run of each application."""
+    pytest.importorskip("PIL")
+    return inputs(tmp_path_factory.mktemp("inputs"))
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,8 @@ import torch
 
 from headwise.cli.classify import Verdict
 from headwise.cli.look import look
-from headwise.cli.report import pack, render, telling
+from headwise.cli.page import pack
+from headwise.cli.report import render, telling
 
 HOSTILE = 'She wrote <script>alert(1)</script> & </title> <!-- "quoted" \' \u2028 {{ 7*7 }} </script>'
 

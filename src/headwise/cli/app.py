@@ -10,9 +10,9 @@ import typer
 
 from headwise._version import __version__
 from headwise.cli.applications import commands as applications
-from headwise.cli.errors import end_with_reader, one_line_errors
+from headwise.cli.errors import UserError, end_with_reader, one_line_errors
 from headwise.cli.fetch import commands as fetching
-from headwise.cli.options import number, one_text, whole
+from headwise.cli.options import is_run, number, one_text, whole
 from headwise.cli.recognition import commands as recognition
 
 app = typer.Typer(
@@ -43,11 +43,29 @@ def headwise(
 def see(
     text: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TEXT|FILE|-", help="A text in quotes, a text file, or - for standard input."),
+        typer.Argument(
+            metavar="TEXT|FILE|- or RUN INPUT",
+            help="A text in quotes, a text file, or - for standard input; or the folder of a trained run and "
+            "what it reads: a text, an image, a wav file.",
+        ),
     ] = None,
     model: Annotated[
         str, typer.Option(help="minilm, or a folder with a BERT in safetensors format.")
     ] = "minilm",
+    question: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Of a run of question answering: what is asked of the text."),
+    ] = None,
+    beam: Annotated[
+        int | None,
+        typer.Option(parser=whole, metavar="N", help="Of a run that writes: hypotheses of the search; 4."),
+    ] = None,
+    invert: Annotated[
+        bool, typer.Option("--invert", help="Of a run of vision: exchange light and dark first.")
+    ] = False,
+    checkpoint: Annotated[
+        str, typer.Option(metavar="WHICH", help="Of a run: best, last, or average.")
+    ] = "best",
     layer: Annotated[
         int | None, typer.Option(parser=whole, metavar="N", help="Only this layer, counted from 0.")
     ] = None,
@@ -72,9 +90,29 @@ def see(
         bool, typer.Option("--open/--no-open", help="Open the report in a browser.")
     ] = False,
 ) -> None:
-    """Show what every head of a BERT does with a text: a table here, and a report in HTML."""
+    """Show what every head of a BERT does with a text, or of a trained run with its input: tables here, and a
+    report in HTML."""
     with one_line_errors():
         end_with_reader()
+        if is_run(text):
+            if stride is not None or model != "minilm":
+                raise UserError("--model and --stride are for a BERT: leave them out where a run is shown")
+            from headwise.cli.see_run import Options, see_run
+
+            see_run(
+                text or [],
+                Options(question=question, beam=beam, invert=invert, checkpoint=checkpoint),
+                layer=layer,
+                head=head,
+                out=out,
+                as_json=as_json,
+                open_report=open_report,
+            )
+            return
+        if question is not None or beam is not None or invert or checkpoint != "best":
+            raise UserError(
+                "--question, --beam, --invert and --checkpoint are for a run: give its folder first"
+            )
         from headwise.cli.see import see as command  # only now: torch takes a while to import
 
         command(

@@ -16,6 +16,9 @@ ALSO = 0.2
 """A second kind that receives at least this share is named too."""
 TIMES_EVEN = 2.0
 """A kind counts only where it gets this many times what a head that attends evenly would give it."""
+SINGLE = 0.8
+"""In the views of trained runs, a head that would be mixed looks at single keys where the largest weights of
+its queries are this on average."""
 BROAD = 0.8
 """A head is broad where its entropy is at least this part of log2(number of keys), the largest possible."""
 
@@ -28,6 +31,7 @@ NAMES = {
     "first": "first token",
     "separator": "separators",
     "punctuation": "punctuation",
+    "single": "single keys",
     "broad": "broad",
     "mixed": "mixed",
 }
@@ -62,6 +66,7 @@ PLURALS = {
     "same": "same-token heads",
     "first": "first-token heads",
     "separator": "separator heads",
+    "single": "heads on single keys",
 }
 """Several heads of one kind."""
 
@@ -77,6 +82,7 @@ MEANINGS = {
     "separator": "the separators, [SEP]: often a place to rest as well",
     "punctuation": "punctuation marks and symbols",
     "nearby": "itself and two tokens on either side",
+    "single": "one key at a time, whichever that is",
     "broad": "nearly all tokens, nearly evenly",
     "mixed": "none of the above stands out",
 }
@@ -101,10 +107,11 @@ class Verdict:
     kind: str
     share: float | None
     also: tuple[tuple[str, float], ...] = ()
+    unit: str = "token"
 
     @property
     def name(self) -> str:
-        return NAMES[self.kind]
+        return worded(NAMES[self.kind], self.unit)
 
     @property
     def words(self) -> str:
@@ -117,11 +124,22 @@ class Verdict:
         return self._say(BRIEF, BRIEF)
 
     def _say(self, names: Mapping[str, str], further: Mapping[str, str]) -> str:
-        own = names[self.kind] if self.share is None else f"{names[self.kind]} {self.share:.0%}"
-        also = ", ".join(f"{further[kind]} {share:.0%}" for kind, share in self.also)
+        name = worded(names[self.kind], self.unit)
+        own = name if self.share is None else f"{name} {self.share:.0%}"
+        also = ", ".join(f"{worded(further[kind], self.unit)} {share:.0%}" for kind, share in self.also)
         if not also:
             return own
         return f"{own}: {also}" if self.share is None else f"{own}, {also}"
+
+
+def worded(words: str, unit: str) -> str:
+    """Words about tokens, said of patches or frames: "nearby frames", "class token"."""
+    if unit == "token":
+        return words
+    if unit == "patch":
+        words = {"first token": "class token", "first": "class token", "1st": "class"}.get(words, words)
+        return words.replace("tokens", "patches")
+    return words.replace("token", unit)
 
 
 def classify(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 
@@ -25,6 +26,19 @@ def one_text(words: Sequence[str] | None) -> str | None:
             f"headwise see {shlex.quote(joined)}"
         )
     return words[0]
+
+
+def is_run(words: Sequence[str] | None) -> bool:
+    """Is the first of these the folder of a run? Of several words, any folder is meant as one."""
+    if not words:
+        return False
+    try:
+        folder = Path(words[0])
+        if not folder.is_dir():
+            return False
+        return len(words) > 1 or (folder / "checkpoints").is_dir()
+    except (OSError, ValueError):  # longer than any file name, or holds a NUL: a text
+        return False
 
 
 def whole(given: str | int) -> int:

@@ -8,24 +8,15 @@ forbids everything else.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import zlib
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-from torch import Tensor
-
-from headwise._version import __version__
 from headwise.cli.classify import MEANINGS, NAMES, RULES
 from headwise.cli.look import HeadFacts, Seen
+from headwise.cli.page import assemble, pack, packed
 from headwise.cli.table import notes
 
-SCRIPTS = ("data.js", "palette.js", "grid.js", "map.js", "head.js", "page.js")
-THOUSAND = 1000  # weights are shown to three decimals
+SCRIPTS = ("base.js", "data.js", "palette.js", "grid.js", "map.js", "head.js", "page.js")
 TELLING = ("same", "punctuation", "nearby", "previous", "next", "itself")
 """Kinds of heads by how much a map of theirs shows beyond a plain line; resting places say nothing."""
 BUDGET = 400_000  # strongest keys that a page carries, over all heads and tokens
@@ -39,21 +30,13 @@ def render(seen: Seen, *, text: str, origin: str, start: tuple[int, int] | None 
         origin: where it came from.
         start: layer and head to open with; None opens the most telling one.
     """
-    environment = Environment(
-        loader=PackageLoader("headwise.cli"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
-    style = _source(environment, "report.css")
-    script = "\n".join(_source(environment, name) for name in SCRIPTS)
     first = start or telling(seen.facts)
     exact = seen.weights is not None
     most = _keys_per_token(seen)
-    page = environment.get_template("report.html.j2").render(
-        version=__version__,
+    return assemble(
+        "report.html.j2",
+        styles=("report.css",),
+        scripts=SCRIPTS,
         seen=seen,
         exact=exact,
         text=text if not seen.reading.cut else None,
@@ -66,15 +49,9 @@ def render(seen: Seen, *, text: str, origin: str, start: tuple[int, int] | None 
         layers=[[seen.of(layer, head) for head in range(seen.heads)] for layer in range(seen.layers)],
         data=_data(seen, first, most),
         weights=pack(seen.weights if seen.weights is not None else seen.map),
-        top_keys="" if exact else _bytes(seen.top_keys[..., :most].clamp(min=0)),
+        top_keys="" if exact else packed(seen.top_keys[..., :most].clamp(min=0)),
         top_weights="" if exact else pack(seen.top_weights[..., :most]),
-        # these two were written here, so they are no text to escape
-        style=Markup(style),
-        script=Markup(script),
-        style_hash=_hash(style),
-        script_hash=_hash(script),
     )
-    return page + "\n"
 
 
 def telling(heads: Sequence[HeadFacts]) -> tuple[int, int]:
@@ -87,18 +64,6 @@ def telling(heads: Sequence[HeadFacts]) -> tuple[int, int]:
             return best.layer, best.head
     best = min(heads, key=lambda facts: facts.evenness)
     return best.layer, best.head
-
-
-def pack(weights: Tensor) -> str:
-    """Weights as whole thousandths. The high bytes stand before the low ones, which compresses better."""
-    return _bytes((weights.double() * THOUSAND).round().clamp(0, THOUSAND))
-
-
-def _bytes(numbers: Tensor) -> str:
-    whole = numbers.to(torch.int32).flatten()
-    high, low = (whole >> 8).to(torch.uint8), (whole & 255).to(torch.uint8)
-    raw = bytes(torch.cat([high, low]).tolist())  # not .numpy(): NumPy is no dependency
-    return base64.b64encode(zlib.compress(raw, 9)).decode("ascii")
 
 
 def _keys_per_token(seen: Seen) -> int:
@@ -143,15 +108,3 @@ def _kinds(seen: Seen) -> list[tuple[str, int]]:
     """Each kind of head that occurs, and how often."""
     found = [facts.verdict.kind for facts in seen.facts]
     return [(kind, found.count(kind)) for kind in NAMES if kind in found]
-
-
-def _source(environment: Environment, name: str) -> str:
-    loader = environment.loader
-    if loader is None:
-        raise RuntimeError("the environment has no loader")
-    return loader.get_source(environment, name)[0].strip()
-
-
-def _hash(source: str) -> str:
-    """What a content security policy calls an inline element by: the hash of its exact text."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode("ascii")

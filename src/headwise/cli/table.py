@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from rich import box
 from rich.console import Console
@@ -11,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from headwise.cli.classify import FEW, NAMES, PLURALS, RULES
+from headwise.cli.classify import FEW, NAMES, PLURALS, RULES, Verdict
 from headwise.cli.errors import printable
 from headwise.cli.look import UNKNOWN, HeadFacts, Seen
 from headwise.cli.wording import shown, shown_pair, width
@@ -31,33 +32,65 @@ STYLES = {
     "separator": "yellow",
     "punctuation": "red",
     "nearby": "cyan",
+    "single": "green",
     "broad": "dim",
     "mixed": "dim",
 }
 
 
+class Row(NamedTuple):
+    """A head in a table. distance: None where its two sides are no one sequence."""
+
+    layer: int
+    head: int
+    verdict: Verdict
+    entropy: float
+    distance: float | None
+    query: str
+    key: str
+    weight: float
+
+
 def heads_table(seen: Seen, chosen: Sequence[HeadFacts], *, arrow: str, room: int | None) -> Table:
-    """A row per head, in at most `room` columns: first the words get shorter, then tokens are cut.
-    None: as wide as it needs to be."""
-    far = max(len(f"{facts.distance:.1f}") for facts in chosen)
-    columns = {"head": 4, "bits": 4, "away": max(far, 4), "weight": 6}
-    if room is not None and room < NARROW:
-        del columns["bits"], columns["away"]
-    free = None if room is None else max(room - sum(columns.values()) - (len(columns) + 1) * GAP, 20)
-    words = [facts.verdict.words for facts in chosen]
-    pair_title = f"strongest {arrow} pair"
-    pairs = [
-        (seen.reading.tokens[one.strongest.query], seen.reading.tokens[one.strongest.key]) for one in chosen
+    """A row per head, in at most `room` columns."""
+    tokens = seen.reading.tokens
+    rows = [
+        Row(
+            one.layer,
+            one.head,
+            one.verdict,
+            one.entropy,
+            one.distance,
+            tokens[one.strongest.query],
+            tokens[one.strongest.key],
+            one.strongest.weight,
+        )
+        for one in chosen
     ]
-    need = max(len(pair_title), *(width(query) + width(key) + len(arrow) + 2 for query, key in pairs))
+    return rows_table(rows, arrow=arrow, room=room)
+
+
+def rows_table(chosen: Sequence[Row], *, arrow: str, room: int | None) -> Table:
+    """A row per head, in at most `room` columns: first the words get shorter, then tokens are cut.
+    None: as wide as it needs to be. There is no column "away" where no head has a distance."""
+    far = max(len(_away(row)) for row in chosen)
+    columns = {"head": 4, "bits": 4, "away": max(far, 4), "weight": 6}
+    if all(row.distance is None for row in chosen):
+        del columns["away"]
+    if room is not None and room < NARROW:
+        columns = {"head": 4, "weight": 6}
+    free = None if room is None else max(room - sum(columns.values()) - (len(columns) + 1) * GAP, 20)
+    words = [row.verdict.words for row in chosen]
+    pair_title = f"strongest {arrow} pair"
+    need = max(len(pair_title), *(width(row.query) + width(row.key) + len(arrow) + 2 for row in chosen))
     if free is not None and max(map(len, words)) + need > free:
-        words = [facts.verdict.brief for facts in chosen]
+        words = [row.verdict.brief for row in chosen]
     say = max(len(SAYS), *map(len, words))
     if free is not None and say + need > free:
         say = min(say, max(free - need, free * 3 // 5))
         need = free - say
         pair_title = pair_title if need >= len(pair_title) else f"{arrow} pair"
-    table = _table()
+    table = plain_table()
     table.add_column("head", justify="right", no_wrap=True, width=columns["head"])
     table.add_column(SAYS, overflow="ellipsis", no_wrap=True, width=say)
     for name in ("bits", "away"):
@@ -66,19 +99,23 @@ def heads_table(seen: Seen, chosen: Sequence[HeadFacts], *, arrow: str, room: in
     table.add_column(pair_title, overflow="ellipsis", no_wrap=True, width=need)
     table.add_column("weight", justify="right", no_wrap=True, width=columns["weight"])
     layer = -1
-    for facts, word, (query, key) in zip(chosen, words, pairs, strict=True):
-        if layer not in (-1, facts.layer):
+    for row, word in zip(chosen, words, strict=True):
+        if layer not in (-1, row.layer):
             table.add_section()
-        layer = facts.layer
-        spread = [f"{facts.entropy:.2f}", f"{facts.distance:.1f}"] if "bits" in columns else []
+        layer = row.layer
+        spread = {"bits": f"{row.entropy:.2f}", "away": _away(row)}
         table.add_row(
-            f"{facts.layer}.{facts.head}",
-            Text(word, style=STYLES[facts.verdict.kind]),
-            *spread,
-            Text(shown_pair(query, key, arrow=arrow, room=need)),
-            f"{facts.strongest.weight:.3f}",
+            f"{row.layer}.{row.head}",
+            Text(word, style=STYLES[row.verdict.kind]),
+            *[value for name, value in spread.items() if name in columns],
+            Text(shown_pair(row.query, row.key, arrow=arrow, room=need)),
+            f"{row.weight:.3f}",
         )
     return table
+
+
+def _away(row: Row) -> str:
+    return "" if row.distance is None else f"{row.distance:.1f}"
 
 
 def pairs_table(
@@ -92,7 +129,7 @@ def pairs_table(
         free = room - 5 - 2 * GAP
         most = max(1, min(most, (free - 6) // 14))
         cell = min(longest, max((free - most * 8) // (most + 1), 4))
-    table = _table()
+    table = plain_table()
     table.add_column("", justify="right", no_wrap=True, width=len(str(len(tokens) - 1)))
     table.add_column("query", no_wrap=True, overflow="ellipsis", width=max(cell, 5))
     title = f"{arrow} keys that it attends to most" if most > 1 else f"{arrow} its first key"
@@ -194,5 +231,5 @@ def count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _table() -> Table:
+def plain_table() -> Table:
     return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))

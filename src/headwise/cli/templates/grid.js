@@ -1,14 +1,15 @@
 // The small maps of all heads.
 
 const heads = [...document.querySelectorAll("#grid button")];
-const buttonOf = (layer, head) => heads[layer * page.heads + head];
+const lines = [...document.querySelectorAll("#grid .layer")].map((line) => [...line.querySelectorAll("button")]);
+const buttonOf = (layer, head) => heads.find(({ dataset }) => +dataset.layer === layer && +dataset.head === head);
 
 function paintGrid() {
   const density = Math.min(devicePixelRatio || 1, 2);
   for (const button of heads) {
     const canvas = button.querySelector("canvas");
     const size = Math.max(24, Math.round(canvas.clientWidth * density));
-    paint(canvas, matrixOf(+button.dataset.layer, +button.dataset.head), size);
+    paintSmall(canvas, +button.dataset.layer, +button.dataset.head, size);
   }
 }
 
@@ -16,8 +17,7 @@ function peek(button) {
   const line = $("peek");
   line.replaceChildren();
   if (!button) return;
-  const { layer, head } = button.dataset;
-  line.append(make("b", `${layer}.${head}`), factsOf(+layer, +head).words);
+  line.append(make("b", button.dataset.name), button.dataset.words);
 }
 
 function setUpGrid(choose) {
@@ -31,16 +31,19 @@ function setUpGrid(choose) {
   grid.addEventListener("keydown", (event) => {
     const at = heads.indexOf(event.target.closest("button"));
     if (at < 0 || event.ctrlKey || event.altKey || event.metaKey) return;
-    const first = at - (at % page.heads);
-    const to = {
-      ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - page.heads, ArrowDown: at + page.heads,
-      Home: first, End: first + page.heads - 1,
+    const layer = lines.findIndex((line) => line.includes(heads[at])), head = lines[layer].indexOf(heads[at]);
+    const inLine = (line) => line && line[Math.min(head, line.length - 1)];
+    const target = {
+      ArrowLeft: () => heads[at - 1], ArrowRight: () => heads[at + 1],
+      ArrowUp: () => inLine(lines[layer - 1]), ArrowDown: () => inLine(lines[layer + 1]),
+      Home: () => lines[layer][0], End: () => lines[layer].at(-1),
     }[event.key];
-    if (to === undefined) return;
+    if (!target) return;
     event.preventDefault();
-    if (heads[to]) {
-      choose(+heads[to].dataset.layer, +heads[to].dataset.head, "walk");
-      heads[to].focus();
+    const to = target();
+    if (to) {
+      choose(+to.dataset.layer, +to.dataset.head, "walk");
+      to.focus();
     }
   });
   $("kinds").addEventListener("click", (event) => {

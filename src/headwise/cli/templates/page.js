@@ -3,16 +3,17 @@
 function choose(layer, head, how) {
   map.layer = layer;
   map.head = head;
+  chosenToken = opened(layer, head, chosenToken);
   markGrid(layer, head);
   showFacts(layer, head);
   paintMap();
   showToken(chosenToken);
   if ($("pairs").open) fillPairs();
-  const last = page.layers * page.heads - 1, at = layer * page.heads + head;
+  const at = heads.indexOf(buttonOf(layer, head));
   $("before").disabled = at === 0;
-  $("after").disabled = at === last;
-  history.replaceState(null, "", `#${layer}.${head}`);
-  for (const row of $("all").tBodies[0].rows) row.classList.toggle("chosen", row.dataset.at === `${layer}.${head}`);
+  $("after").disabled = at === heads.length - 1;
+  history.replaceState(null, "", `#${addressOf(layer, head)}`);
+  for (const row of tableRows()) row.classList.toggle("chosen", row.dataset.at === `${layer}.${head}`);
   if (how === "row" || (how === "click" && matchMedia("(max-width: 1179px)").matches)) {
     $("detail").scrollIntoView();
     $("detail").focus({ preventScroll: true });
@@ -25,18 +26,15 @@ function chooseToken(query) {
 }
 
 function step(by) {
-  const at = map.layer * page.heads + map.head + by;
-  choose(Math.floor(at / page.heads), at % page.heads, "step");
+  const { layer, head } = heads[heads.indexOf(buttonOf(map.layer, map.head)) + by].dataset;
+  choose(+layer, +head, "step");
 }
 
-function fromAddress() {
-  const found = /^#(\d+)\.(\d+)$/.exec(location.hash);
-  if (found && +found[1] < page.layers && +found[2] < page.heads) return [+found[1], +found[2]];
-  return page.first;
-}
+const tableRows = () => document.querySelectorAll(".all tr[data-at]");
 
 function repaint() {
   paintRamp();
+  repaintInput();
   paintGrid();
   paintMap();
   showToken(chosenToken);
@@ -55,17 +53,17 @@ async function begin() {
   }
   for (const id of ["detail", "reading", "more"]) $(id).hidden = false;
   setUpGrid(choose);
-  $("all").classList.add("live");
-  $("all").tBodies[0].addEventListener("click", (event) => {
-    const row = event.target.closest("tr");
-    if (!getSelection().isCollapsed || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  for (const one of document.querySelectorAll(".all table")) one.classList.add("live");
+  document.querySelector(".all").addEventListener("click", (event) => {
+    const row = event.target.closest("tr[data-at]");
+    if (!row || !getSelection().isCollapsed || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     choose(...row.dataset.at.split(".").map(Number), "row");
   });
-  setUpWords(chooseToken);
+  setUpKeys(chooseToken);
   setUpMap(showToken);
-  const [layer, head] = fromAddress();
-  const [query, key] = factsOf(layer, head).strongest;
+  const [layer, head] = startingPlace();
+  const [query, key] = startingPair(layer, head);
   chosenToken = query;
   map.row = cellOf(query);
   map.column = cellOf(key);
@@ -82,7 +80,7 @@ async function begin() {
   $("pairs").addEventListener("toggle", () => { if ($("pairs").open) fillPairs(); });
   $("every").addEventListener("toggle", () => { if ($("every").open) fillEvery(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
-  addEventListener("hashchange", () => choose(...fromAddress(), "address"));
+  addEventListener("hashchange", () => choose(...startingPlace(), "address"));
   let waiting = 0;
   addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(repaint, 120); });
   const print = (on) => { printing = on; repaint(); };

@@ -47,24 +47,29 @@ function inkOn(weight) {
   return light > 0.179 ? "#000" : "#fff";
 }
 
-// Draw a matrix into a square of `size` pixels. Where a pixel covers several cells it shows the largest,
-// so that a thin diagonal doesn't fade.
-function paint(canvas, matrix, size) {
-  canvas.width = canvas.height = size;
+// The cells that each of so many pixels covers: from this one to before that one.
+function covered(cells, pixels) {
+  return Array.from({ length: pixels }, (_, pixel) => {
+    const from = Math.floor((pixel * cells) / pixels);
+    return [from, Math.max(from + 1, Math.floor(((pixel + 1) * cells) / pixels))];
+  });
+}
+
+// Draw a matrix of [rows, columns] into width x height pixels. Where a pixel covers several cells it shows
+// the largest, so that a thin diagonal doesn't fade.
+function paint(canvas, matrix, [rows, columns], width, height) {
+  canvas.width = width;
+  canvas.height = height;
   const context = canvas.getContext("2d");
-  const image = context.createImageData(size, size);
+  const image = context.createImageData(width, height);
   const table = colours();
-  const from = new Int32Array(size), to = new Int32Array(size);
-  for (let pixel = 0; pixel < size; pixel++) {
-    from[pixel] = Math.floor((pixel * side) / size);
-    to[pixel] = Math.max(from[pixel] + 1, Math.floor(((pixel + 1) * side) / size));
-  }
-  for (let y = 0, at = 0; y < size; y++) {
-    for (let x = 0; x < size; x++, at += 4) {
+  const down = covered(rows, height), across = covered(columns, width);
+  for (let y = 0, at = 0; y < height; y++) {
+    for (let x = 0; x < width; x++, at += 4) {
       let most = 0;
-      for (let row = from[y]; row < to[y]; row++) {
-        for (let column = from[x]; column < to[x]; column++) {
-          const weight = matrix[row * side + column];
+      for (let row = down[y][0]; row < down[y][1]; row++) {
+        for (let column = across[x][0]; column < across[x][1]; column++) {
+          const weight = matrix[row * columns + column];
           if (weight > most) most = weight;
         }
       }
