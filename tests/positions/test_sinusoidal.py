@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import pytest
 import torch
@@ -108,3 +109,29 @@ def test_empty() -> None:
     assert sinusoidal(0, 5).shape == (0, 5)
     assert Sinusoidal(5)(torch.zeros(2, 0, 5)).shape == (2, 0, 5)
     assert LearnedPositions(3, 5)(torch.zeros(0, 2, 5)).shape == (0, 2, 5)
+
+
+def test_a_kept_encoding_does_not_depend_on_what_was_asked_before() -> None:
+    width, far = 6, 700  # beyond the blocks in which encodings are made
+    x = torch.zeros(1, far, width, dtype=torch.float64)
+    whole = Sinusoidal(width)(x)
+    torch.testing.assert_close(whole[0], sinusoidal(far, width, dtype=torch.float64), rtol=0, atol=1e-15)
+    module = Sinusoidal(width)
+    for first, last in ((0, 3), (250, 260), (1, 600), (699, 700), (0, 700)):
+        assert torch.equal(module(x[:, first:last], offset=first), whole[:, first:last])
+    for place in (0, 5, 255, 256, 699):  # the next step of a text
+        assert torch.equal(module(x[:, :1], positions=torch.tensor([place])), whole[:, place : place + 1])
+    half = module(x[:, :3].bfloat16())  # another type
+    assert torch.equal(half, whole[:, :3].bfloat16())
+    assert not module.state_dict()
+    assert len(pickle.dumps(module)) < 5000  # what is kept doesn't travel
+
+
+def test_encodings_kept_in_inference_mode_serve_training() -> None:
+    module, x = Sinusoidal(6), torch.randn(2, 3, 6)
+    with torch.inference_mode():
+        module(x)
+    x.requires_grad_()
+    (module(x) * 2).sum().backward()
+    assert x.grad is not None
+    assert torch.equal(x.grad, torch.full_like(x, 2))

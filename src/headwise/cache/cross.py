@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import torch
 from torch import Tensor
 
 from headwise.cache.base import check_reorder, check_rows
 from headwise.cache.owner import Owned
 from headwise.cache.words import described
+from headwise.kernels.problem import score_dtype
+from headwise.masks import KeyLengths
+from headwise.masks.frame import Frame
+
+
+class Visible(NamedTuple):
+    """What the queries of a batch see of a memory: keys, values, and -inf [batch, 1, 1, k_len] to add to the
+    scores of what is hidden (None: nothing is)."""
+
+    k: Tensor
+    v: Tensor
+    added: Tensor | None
 
 
 class CrossCache(Owned):
@@ -23,6 +38,7 @@ class CrossCache(Owned):
         self._k: Tensor | None = None
         self._v: Tensor | None = None
         self._positions: Tensor | None = None
+        self._visible: tuple[KeyLengths, Visible | None] | None = None
 
     @property
     def filled(self) -> bool:
@@ -41,15 +57,29 @@ class CrossCache(Owned):
     def store(self, k: Tensor, v: Tensor, positions: Tensor | None = None) -> None:
         """Keep k [*batch, kv_heads, k_len, d_k], v [*batch, kv_heads, k_len, d_v] and their positions."""
         self._k, self._v, self._positions = k, v, positions
+        self._visible = None
 
     def view(self) -> tuple[Tensor, Tensor]:
         if self._k is None or self._v is None:
             raise ValueError("This CrossCache is empty: the layer's first call with memory= fills it.")
         return self._k, self._v
 
+    def visible(self, mask: KeyLengths | None) -> Visible | None:
+        """What a mask of padding leaves of keys [batch, kv_heads, k_len, d], found once for the same mask.
+
+        None where that takes a closer look: keys at positions of their own, an input without any key.
+        """
+        if self._k is None or self._v is None or self._positions is not None or self._k.ndim != 4:
+            return None
+        if mask is None:
+            return Visible(self._k, self._v, None)
+        if self._visible is None or self._visible[0] is not mask:
+            self._visible = mask, _left(mask, self._k, self._v)
+        return self._visible[1]
+
     def reset(self) -> None:
         """Forget the memory, and whose it was."""
-        self._k = self._v = self._positions = None
+        self._k = self._v = self._positions = self._visible = None
         self._disown()
 
     def __repr__(self) -> str:
@@ -59,7 +89,7 @@ class CrossCache(Owned):
         """Keep the sequences `rows` of the batch; see `Cache.select`."""
         if self._k is not None and self._v is not None:
             check_rows(tuple(self._k.shape[:-3]), rows)
-            self._k, self._v = self._k[rows], self._v[rows]
+            self._k, self._v, self._visible = self._k[rows], self._v[rows], None
             if self._positions is not None and self._positions.ndim > 1:
                 self._positions = self._positions[rows]
 
@@ -68,3 +98,17 @@ class CrossCache(Owned):
         if self._k is not None:
             check_reorder(tuple(self._k.shape[:-3]), rows)
         self.select(rows)
+
+
+def _left(mask: KeyLengths, k: Tensor, v: Tensor) -> Visible | None:
+    batch, heads, keys, _ = k.shape
+    frame = Frame.of((batch,), heads, 1, keys, device=k.device)
+    mask.check(frame)
+    allow = mask.block(frame, slice(0, 1), slice(0, keys))  # [batch or 1, 1, 1, k_len]
+    if allow.ndim != 4 or not bool(allow.any(-1).all()):
+        return None
+    if len(allow) == 1:  # the same for all: fewer keys are faster than -inf for some
+        length = int(allow.sum())
+        return Visible(k[:, :, :length], v[:, :, :length], None)
+    added = torch.zeros(allow.shape, dtype=score_dtype(k.dtype), device=k.device)
+    return Visible(k, v, added.masked_fill_(~allow, float("-inf")))

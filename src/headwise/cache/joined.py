@@ -21,9 +21,20 @@ class JoinedCache(Cache):
     def __init__(self) -> None:
         self._k: Tensor | None = None
         self._v: Tensor | None = None
-        self._k_positions: Tensor | None = None  # [kept], or [*batch, kept] once sequences differ
+        self._positions: Tensor | None = None
         # Steps seen so far: one number while all sequences are equally long, else int64 [*batch].
         self._total: int | Tensor = 0
+
+    @property
+    def _k_positions(self) -> Tensor | None:
+        """[kept], or [*batch, kept] once sequences differ; None while empty. Set to None: 0, 1, ..."""
+        if self._positions is None and self._k is not None:
+            self._positions = torch.arange(self._k.shape[-2], device=self._k.device)
+        return self._positions
+
+    @_k_positions.setter
+    def _k_positions(self, positions: Tensor | None) -> None:
+        self._positions = positions
 
     @property
     def lengths(self) -> Tensor:
@@ -37,13 +48,13 @@ class JoinedCache(Cache):
         return steps_from(self._total, n, where)
 
     def mark(self) -> Any:
-        return self._k, self._v, self._k_positions, self._total
+        return self._k, self._v, self._positions, self._total
 
     def rollback(self, mark: Any) -> None:
-        self._k, self._v, self._k_positions, self._total = mark
+        self._k, self._v, self._positions, self._total = mark
 
     def reset(self) -> None:
-        self._k = self._v = self._k_positions = None
+        self._k = self._v = self._positions = None
         self._total = 0
         self._disown()
 
@@ -55,14 +66,18 @@ class JoinedCache(Cache):
         return {}
 
     def select(self, rows: Tensor) -> None:
-        if self._k is None or self._v is None or self._k_positions is None:
+        if self._k is None or self._v is None:
             return
-        check_rows(tuple(self._k.shape[:-3]), rows)
+        self._check_select(rows)
         self._k, self._v = self._k[rows], self._v[rows]
-        if self._k_positions.ndim > 1:
-            self._k_positions = self._k_positions[rows]
+        if self._positions is not None and self._positions.ndim > 1:
+            self._positions = self._positions[rows]
         if isinstance(self._total, Tensor):
             self._total = self._total[rows]
+
+    def _check_select(self, rows: Tensor) -> None:
+        if self._k is not None:
+            check_rows(tuple(self._k.shape[:-3]), rows)
 
     @property
     def _equal(self) -> bool:
@@ -91,15 +106,17 @@ class JoinedCache(Cache):
             k = torch.where(over_features(real), k, 0)
             v = torch.where(over_features(real), v, 0)
             self._total = self._total + lengths
-        if self._k is None or self._v is None or self._k_positions is None:
+        positions = self._k_positions
+        if self._k is None or self._v is None or positions is None:
             return k, v, q_positions, new_positions
-        kept = self._k_positions.expand(*new_positions.shape[:-1], self._k_positions.shape[-1])
+        kept = positions.expand(*new_positions.shape[:-1], positions.shape[-1])
         k, v = torch.cat((self._k, k), dim=-2), torch.cat((self._v, v), dim=-2)
         return k, v, q_positions, torch.cat((kept, new_positions), dim=-1)
 
     def _cut(self, n: int) -> None:
         """Keep the first n steps of sequences that are equally long and all there."""
-        if self._k is None or self._v is None or self._k_positions is None:
+        positions = self._k_positions
+        if self._k is None or self._v is None or positions is None:
             return
         self._k, self._v = self._k[..., :n, :], self._v[..., :n, :]
-        self._k_positions, self._total = self._k_positions[..., :n], n
+        self._k_positions, self._total = positions[..., :n], n

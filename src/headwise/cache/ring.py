@@ -48,7 +48,8 @@ class RingCache(JoinedCache):
         Raises:
             ValueError: the steps before the n-th are gone.
         """
-        if self._k is None or self._v is None or self._k_positions is None:
+        known = self._k_positions
+        if self._k is None or self._v is None or known is None:
             return
         total = self.lengths
         check_crop(n, tuple(total.shape))
@@ -63,7 +64,7 @@ class RingCache(JoinedCache):
             self._cut(min(n, self._total))
             return
         width = self._k.shape[-2]
-        positions = self._k_positions.expand(*total.shape, width)
+        positions = known.expand(*total.shape, width)
         self._keep(self._k, self._v, positions, width - (total - cut))
         self._total = cut
 

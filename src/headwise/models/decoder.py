@@ -10,7 +10,7 @@ from headwise.cache import Cache, CrossCache, GrowingCache
 from headwise.masks import Causal, KeyLengths, Mask, all_of
 from headwise.models.decoder_caches import DecoderCaches
 from headwise.models.encoder import Norm
-from headwise.models.feed_forward import Activation, FeedForward, check_dropout
+from headwise.models.feed_forward import Activation, FeedForward, check_dropout, dropped
 from headwise.multihead import MultiHeadAttention
 
 
@@ -100,27 +100,22 @@ class DecoderLayer(nn.Module):
             lengths: with a cache, int64 [batch]: how many steps of x are real.
         """
 
-        def attend(x: Tensor) -> Tensor:
-            kept = {} if cache is None else {"cache": cache, "lengths": lengths}
-            out: Tensor = self.self_attention(x, mask=all_of(Causal(), mask), **kept)
-            return out
+        kept = {} if cache is None else {"cache": cache, "lengths": lengths}
+        pre = self.norm == "pre"
+        h = self.self_attention_norm(x) if pre else x
+        x = self._add(
+            x, self.self_attention(h, mask=all_of(Causal(), mask), **kept), self.self_attention_norm
+        )
+        if self.cross_attention is not None:
+            h = self.cross_attention_norm(x) if pre else x
+            h = _attend_across(self.cross_attention, h, memory, memory_mask, memory_cache)
+            x = self._add(x, h, self.cross_attention_norm)
+        h = self.feed_forward_norm(x) if pre else x
+        return self._add(x, self.feed_forward(h), self.feed_forward_norm)
 
-        x = self._residual(x, attend, self.self_attention_norm)
-        cross_attention = self.cross_attention
-        if cross_attention is not None:
-
-            def attend_across(x: Tensor) -> Tensor:
-                return _attend_across(cross_attention, x, memory, memory_mask, memory_cache)
-
-            x = self._residual(x, attend_across, self.cross_attention_norm)
-        return self._residual(x, self.feed_forward, self.feed_forward_norm)
-
-    def _residual(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], norm: nn.Module) -> Tensor:
-        if self.norm == "pre":
-            out: Tensor = x + self.dropout(sublayer(norm(x)))
-        else:
-            out = norm(x + self.dropout(sublayer(x)))
-        return out
+    def _add(self, x: Tensor, h: Tensor, norm: nn.Module) -> Tensor:
+        x = x + dropped(self.dropout, h)
+        return x if self.norm == "pre" else norm(x)
 
     def extra_repr(self) -> str:
         return f"norm={self.norm!r}"

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from headwise.models.checks import check_ids, check_integers, check_range
-from headwise.models.feed_forward import check_dropout
+from headwise.models.feed_forward import check_dropout, dropped
 from headwise.models.stack_config import StackConfig
 from headwise.positions import LearnedPositions, Sinusoidal
 
@@ -114,8 +114,7 @@ class Embeddings(nn.Module):
                     f"{tuple(segments.shape)}"
                 )
             x = x + self.segments(segments)
-        out: Tensor = self.dropout(x)
-        return out
+        return dropped(self.dropout, x)
 
 
 def positions_from(config: StackConfig, length: int | None = None) -> nn.Module | None:

@@ -8,7 +8,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from headwise.masks.base import Mask
-from headwise.models.feed_forward import Activation, FeedForward, check_dropout
+from headwise.models.feed_forward import Activation, FeedForward, check_dropout, dropped
 from headwise.multihead import MultiHeadAttention
 
 Norm = Literal["post", "pre"]
@@ -81,11 +81,11 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Tensor, *, mask: Mask | None = None) -> Tensor:
         if self.norm == "pre":
-            x = x + self.dropout(self.self_attention(self.self_attention_norm(x), mask=mask))
-            x = x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+            x = x + dropped(self.dropout, self.self_attention(self.self_attention_norm(x), mask=mask))
+            x = x + dropped(self.dropout, self.feed_forward(self.feed_forward_norm(x)))
         else:
-            x = self.self_attention_norm(x + self.dropout(self.self_attention(x, mask=mask)))
-            x = self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))
+            x = self.self_attention_norm(x + dropped(self.dropout, self.self_attention(x, mask=mask)))
+            x = self.feed_forward_norm(x + dropped(self.dropout, self.feed_forward(x)))
         return x
 
     def extra_repr(self) -> str:

@@ -20,6 +20,7 @@ from headwise.masks.frame import Align, Frame
 from headwise.multihead.checks import check_fused, check_inputs, check_parts, check_widths, sizes
 from headwise.multihead.fused import FusedLayout, FusedRows
 from headwise.multihead.other_names import BY_PLACE, CALL, LAYER
+from headwise.multihead.step import split, step
 from headwise.observers.base import Observer
 from headwise.observers.observations import Observations
 from headwise.positions.added import AddedScores
@@ -191,9 +192,12 @@ class MultiHeadAttention(nn.Module):
         Raises:
             ValueError: widths, batches or options that don't fit together.
         """
+        others = (memory, values, bias, lengths, positions, memory_positions, observe)
+        if cache is not None and (y := step(self, x, mask, cache, *others)) is not None:
+            return y
         check_inputs(self, x, memory, values, cache, lengths, positions, memory_positions)
         crossing = memory is not None or isinstance(cache, CrossCache)
-        q = self._split(self.q_proj(x), self.num_heads)  # [*batch, heads, q_len, d_k]
+        q = split(self.q_proj(x), self.num_heads)  # [*batch, heads, q_len, d_k]
         if self.q_norm is not None:
             q = self.q_norm(q).to(q.dtype)
 
@@ -203,8 +207,8 @@ class MultiHeadAttention(nn.Module):
             memory_positions = cache.positions
         else:
             source = x if memory is None else memory
-            k = self._split(self.k_proj(source), self.num_kv_heads)  # [*batch, kv_heads, k_len, d_k]
-            v = self._split(self.v_proj(source if values is None else values), self.num_kv_heads)  # ..., d_v]
+            k = split(self.k_proj(source), self.num_kv_heads)  # [*batch, kv_heads, k_len, d_k]
+            v = split(self.v_proj(source if values is None else values), self.num_kv_heads)  # ..., d_v]
             if self.k_norm is not None:
                 k = self.k_norm(k).to(k.dtype)
 
@@ -267,11 +271,6 @@ class MultiHeadAttention(nn.Module):
             heads = heads * self.gate_proj(x).sigmoid().transpose(-1, -2).unsqueeze(-1)
         y = self.out_proj(heads.transpose(-3, -2).flatten(-2))  # [*batch, q_len, output_dim]
         return y if observe is None else (y, measure(call, observe, lse=lse))
-
-    def _split(self, projected: Tensor, heads: int) -> Tensor:
-        """[*batch, length, heads * d] -> [*batch, heads, length, d]."""
-        shape = (*projected.shape[:-1], heads, projected.shape[-1] // heads)
-        return projected.reshape(shape).transpose(-3, -2)
 
     def _bias(self, bias: Bias | Tensor | None) -> Bias | None:
         own = self.score_bias() if isinstance(self.score_bias, nn.Module) else self.score_bias

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from headwise.positions.angles import frequencies, precise
 from headwise.positions.steps import check_width, steps_from
+
+_BLOCK = 256  # positions whose encodings are made at once
+_MOST = 1 << 14  # positions whose encodings are kept
 
 
 def sinusoidal(
@@ -80,6 +84,7 @@ class Sinusoidal(nn.Module):
         super().__init__()
         self.d_model = d_model
         self.base = base
+        self._table: Tensor | None = None  # of positions 0, 1, ... as far as they were asked for
 
     def forward(self, x: Tensor, *, offset: int | Tensor = 0, positions: Tensor | None = None) -> Tensor:
         """Shapes: x [*batch, length, d_model] -> the same.
@@ -92,10 +97,49 @@ class Sinusoidal(nn.Module):
             ValueError: x isn't `d_model` wide.
         """
         check_width(x, self.d_model)
+        length = x.shape[-2]
+        if positions is None and isinstance(offset, int) and offset >= 0:
+            table = self._rows(x, offset + length)
+            if table is not None:
+                return x + table[offset : offset + length]
         if positions is None:
-            positions = steps_from(offset, x.shape[-2], x.device)
-        encoding = sinusoidal(x.shape[-2], self.d_model, base=self.base, positions=positions, dtype=x.dtype)
-        return x + encoding
+            positions = steps_from(offset, length, x.device)
+        elif positions.numel() == length == 1 and positions.dtype == torch.int64 and _known(x, positions):
+            place = int(positions)  # the next step of a text
+            table = self._rows(x, place + 1) if place >= 0 else None
+            if table is not None:
+                return x + table[place]
+        return x + sinusoidal(length, self.d_model, base=self.base, positions=positions, dtype=x.dtype)
+
+    def _rows(self, x: Tensor, count: int) -> Tensor | None:
+        """The encodings of positions 0 .. count - 1 or more, in x's dtype; None where x shows that this is
+        no time to keep them. They are made in blocks of one size: so they are the same, to the last bit,
+        whatever was asked for before."""
+        if not _known(x) or count > _MOST:
+            return None
+        table = self._table
+        if table is None or table.dtype != x.dtype or table.device != x.device:
+            table = None
+        have = 0 if table is None else len(table)
+        if table is None or have < count:
+            with torch.inference_mode(False), torch.no_grad():
+                blocks = [] if table is None else [table]
+                for first in range(have, max(count, 1), _BLOCK):
+                    places = torch.arange(first, first + _BLOCK, device=x.device)
+                    made = sinusoidal(_BLOCK, self.d_model, base=self.base, positions=places, dtype=x.dtype)
+                    blocks.append(made)
+                table = self._table = torch.cat(blocks)
+        return table
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_table": None}
 
     def extra_repr(self) -> str:
         return f"d_model={self.d_model}, base={self.base:g}"
+
+
+def _known(*tensors: Tensor) -> bool:
+    """Whether these are plain tensors with numbers, and nobody traces what is done with them."""
+    return not torch.compiler.is_compiling() and all(
+        type(one) is Tensor and one.device.type == "cpu" for one in tensors
+    )

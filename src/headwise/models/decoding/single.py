@@ -69,30 +69,39 @@ def _one_each(stepper: Stepper, choose: Callable[[Tensor], Tensor], limits: Tens
     n, longest = limits.numel(), int(limits.max()) if limits.numel() else 0
     device = limits.device
     tokens = stepper.first
-    written = torch.zeros(n, longest, dtype=torch.int64, device=device)
-    lengths = torch.zeros(n, dtype=torch.int64, device=device)
+    written: list[
+        tuple[Tensor, list[Tensor]]
+    ] = []  # runs of steps with the same rows: [rows], tokens of each
     log_probability = torch.zeros(n, dtype=precise(device), device=device)
     ended = torch.zeros(n, dtype=torch.bool, device=device)
-    active = torch.arange(n, device=device)  # which input each row is for
-    stays = limits > 0
+    # Of the rows that are left: their inputs, limits, log-probabilities, and whether they ended just now.
+    active = torch.arange(n, device=device)
+    most, total, now = limits, log_probability.clone(), ended.clone()
+    stays, shortest = limits > 0, int(limits.min()) if n else 0
     for step in range(longest):
         if not bool(stays.all()):  # finished rows leave
+            log_probability[active], ended[active] = total, now
             rows = stays.nonzero().squeeze(1)
+            active, tokens, most = active[rows], tokens[rows], most[rows]
+            total, now = total[rows], now[rows]
             if not rows.numel():
                 break
             stepper.keep(rows, rows)
-            active, tokens = active[rows], tokens[rows]
+            written.append((active, []))
+        elif not written:
+            written.append((active, []))
         log_p = stepper.step(tokens)  # [rows, V]
         tokens = choose(log_p)  # [rows]
-        written[active, step] = tokens
-        lengths[active] += 1
-        log_probability[active] += log_p.gather(1, tokens[:, None]).squeeze(1).to(log_probability)
+        written[-1][1].append(tokens)
+        total += log_p.gather(1, tokens[:, None]).squeeze(1)
         now = tokens == stepper.eos_id
-        ended[active] = now
-        stays = ~now & (limits[active] > step + 1)
-    total = log_probability.tolist()
-    counts = (lengths - ended.long()).tolist()
+        stays = ~now if step + 1 < shortest else ~now & (most > step + 1)
+    log_probability[active], ended[active] = total, now
+    lines: list[list[int]] = [[] for _ in range(n)]
+    for rows, steps in written:
+        for row, line in zip(rows.tolist(), torch.stack(steps, 1).tolist(), strict=True):
+            lines[row] += line
     return [
-        Hypothesis(line[:count], one, one, done)
-        for line, count, one, done in zip(written.tolist(), counts, total, ended.tolist(), strict=True)
+        Hypothesis(line[: len(line) - done], one, one, done)
+        for line, one, done in zip(lines, log_probability.tolist(), ended.tolist(), strict=True)
     ]

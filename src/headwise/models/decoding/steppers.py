@@ -191,11 +191,11 @@ class TokenStepper:
 
 
 def log_probabilities(logits: Tensor, config: TokenConfig) -> Tensor:
-    """log softmax in float32 (or better) over the tokens that can follow: [n, V] -> [n, V]."""
+    """log softmax in float32 (or better) over the tokens that can follow: [n, V] -> [n, V]. The logits are
+    used up."""
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    never = sorted({config.pad_id, config.bos_id} - {config.eos_id})
-    if never:
-        logits = logits.index_fill(-1, torch.tensor(never, device=logits.device), -torch.inf)
+    for never in {config.pad_id, config.bos_id} - {config.eos_id}:
+        logits[..., never] = -torch.inf
     return logits.log_softmax(-1)
 
 

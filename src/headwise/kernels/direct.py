@@ -1,0 +1,48 @@
+"""torch's fused CPU operation without a plan: for one new query over kept keys, where planning took longer.
+
+The same call that the kernel "torch" would make, and the same look at what comes back.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from headwise.kernels.live import all_finite, all_numbers
+
+_NAME = "_scaled_dot_product_flash_attention_for_cpu"
+_FUSED = getattr(torch.ops.aten, _NAME).default if hasattr(torch.ops.aten, _NAME) else None
+_TYPES = (torch.float32, torch.float64, torch.bfloat16)
+
+
+def direct_will_do(x: Tensor) -> bool:
+    """Whether a layer of such inputs, called now, may use `direct`: plain numbers on the CPU, and nobody who
+    differentiates, transforms, traces or casts."""
+    return (
+        type(x) is Tensor
+        and _FUSED is not None
+        and x.dtype in _TYPES
+        and x.device.type == "cpu"
+        and not torch.is_grad_enabled()
+        and not torch.compiler.is_compiling()
+        and not torch.is_autocast_enabled("cpu")
+        and torch._C._functorch.peek_interpreter_stack() is None
+        and torch.autograd.forward_ad._current_level < 0
+    )
+
+
+def direct(q: Tensor, k: Tensor, v: Tensor, scale: float, added: Tensor | None) -> Tensor | None:
+    """Attention(q, k, v) with `added` on the scores; None where something isn't finite, which takes care.
+
+    Shapes: q [batch, heads, q_len, d], k and v [batch, heads, k_len, d], added [batch, 1, 1, k_len], which
+    leaves every query a key -> [batch, heads, q_len, d].
+    """
+    if _FUSED is None or not q.numel() or not k.numel():
+        return None
+    if added is not None:
+        added = added.expand(*added.shape[:2], q.shape[2], k.shape[2])
+    out: Tensor
+    out, lse = _FUSED(q, k, v, 0.0, False, attn_mask=added, scale=scale)
+    if not all_numbers(out) or (not bool(lse.all()) and not all_finite(q, k)):
+        return None
+    return out
