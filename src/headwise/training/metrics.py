@@ -35,8 +35,8 @@ class Metrics:
         self._file = self.path.open("a", encoding="utf-8")
         self._board: Any = None
         if tensorboard:
-            need("tensorboard", "tensorboard=true", "tensorboard")
-            module = need("torch.utils.tensorboard", "tensorboard=true", "tensorboard")
+            need("tensorboard", "tensorboard=true", "'headwise[tensorboard]'")
+            module = need("torch.utils.tensorboard", "tensorboard=true", "'headwise[tensorboard]'")
             self._board = module.SummaryWriter(str(run / "tensorboard"), purge_step=step + 1)
 
     def write(self, step: int, split: str, figures: Mapping[str, Any]) -> None:
