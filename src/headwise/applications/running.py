@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from headwise.applications.base import Application, Say, Settings
+from headwise.applications.datasets.hub import bring, is_hub
 from headwise.applications.errors import DataError
 from headwise.applications.plain import from_plain
 from headwise.training.loop import train
@@ -35,7 +36,7 @@ def train_application(
     again, and what would change its numbers is refused.
 
     Args:
-        data: folders or files, as the application takes them
+        data: folders or files, as the application takes them, or a name of the Hugging Face hub (hub:...)
         changes: "key=value", see `headwise.training.with_settings`
         budget_minutes: minutes at most; steps and epochs of the recipe still end it
         file: where progress is shown; standard error where it isn't given
@@ -58,9 +59,19 @@ def train_application(
         raise DataError(f"{application.name} has nothing to learn from: give --data")
     if not resume and (run / "config.json").exists():  # before the data is read
         raise RunError(f"{run} holds a run already: continue it with --resume, or choose another folder")
+    data = local_data(data, application.name, say)
     seed_everything(settings.recipe.seed)
     task = application.task(data, settings, run if going_on else None, say)
     return train(task, settings.recipe, run, resume=resume, show=show, file=file)
+
+
+def local_data(data: Sequence[Path], name: str, say: Say) -> list[Path]:
+    """Data as the application called `name` takes it: what the Hugging Face hub has is brought here.
+
+    Raises:
+        DataError, MissingExtra: it can't be brought.
+    """
+    return [bring(path, name, say) if is_hub(path) else path for path in data]
 
 
 def _settings_of(application: Application, default: Settings, run: Path) -> tuple[Settings, list[Path]]:

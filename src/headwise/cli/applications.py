@@ -33,7 +33,7 @@ def train(
         typer.Option(
             metavar="DIR|FILE",
             help="The data: a folder with train, val and test files, or a file; for translation also two "
-            "files that fit line by line, by --data twice.",
+            "files that fit line by line, by --data twice; or hub:OWNER/NAME of the Hugging Face hub.",
         ),
     ] = None,
     budget: Annotated[

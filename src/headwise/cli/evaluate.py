@@ -15,6 +15,7 @@ from rich.table import Table
 
 from headwise.applications.base import Evaluation
 from headwise.applications.registry import application_of
+from headwise.applications.running import local_data
 from headwise.applications.speech_model import DECODERS
 from headwise.cli.errors import UserError
 from headwise.cli.mistakes import at_least_one, checkpoint_named, told_plainly
@@ -44,7 +45,9 @@ def evaluate(
         raise UserError(f"--out {out}: it must be a file in a folder that exists")
     with told_plainly():
         application = application_of(run)
-        trained = application.open(run, which, lambda line: print(line, file=sys.stderr))
+        trained = application.open(run, which, _say)
+        if data is not None:
+            data = local_data(data, application.name, _say)
         try:
             found = trained.evaluate(split, data, options)
         except ValueError as error:
@@ -61,6 +64,10 @@ def evaluate(
         typer.echo(json.dumps(_facts(run, application.name, checkpoint, found), ensure_ascii=False, indent=2))
     else:
         _print(run, application.name, found)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 def _facts(run: Path, name: str, checkpoint: str, found: Evaluation) -> dict[str, Any]:

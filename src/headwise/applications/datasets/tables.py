@@ -9,6 +9,9 @@ from pathlib import Path
 
 def write_table(file: Path, rows: Iterable[Mapping[str, str]]) -> int:
     """JSON lines; returns how many."""
-    lines = [json.dumps(dict(row), ensure_ascii=False) for row in rows]
-    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return len(lines)
+    count = 0
+    with file.open("w", encoding="utf-8") as lines:
+        for row in rows:
+            lines.write(json.dumps(dict(row), ensure_ascii=False) + "\n")
+            count += 1
+    return count
