@@ -10,14 +10,15 @@ from torch import Tensor
 
 from headwise.kernels.arguments import arguments
 from headwise.kernels.check import check_options, check_positions, check_tensors
-from headwise.kernels.choose import Choice, choose
+from headwise.kernels.choose import Choice, choose, pick
 from headwise.kernels.compiled import solve_compiled
 from headwise.kernels.dropout import draw_seed
 from headwise.kernels.measure import check_observers, measure
 from headwise.kernels.other_names import ATTENTION
+from headwise.kernels.plain import solve_plain
 from headwise.kernels.problem import Problem
 from headwise.masks.base import Mask
-from headwise.masks.frame import Align, Frame
+from headwise.masks.frame import ALIGNS, Align, Frame
 from headwise.observers.base import Observer
 from headwise.observers.observations import Observations
 from headwise.positions.added import AddedScores
@@ -119,6 +120,22 @@ def attention(
 
     Source: *Attention Is All You Need*, section 3.2.1.
     """
+    if (
+        kernel == "auto"
+        and observe is None
+        and bias is None
+        and scale is None
+        and softcap is None
+        and sinks is None
+        and q_positions is None
+        and k_positions is None
+        and type(dropout) is float
+        and dropout == 0
+        and align in ALIGNS
+    ):
+        plain = solve_plain(q, k, v, mask, at_start=align == "start")
+        if plain is not None:
+            return plain
     given = problem(
         q,
         k,
@@ -203,12 +220,12 @@ def solve(problem: Problem, *, kernel: str = "auto") -> tuple[Tensor, Tensor]:
     device = flat.q.device.type
     if torch.compiler.is_compiling():
         out, lse = solve_compiled(flat, kernel)
-    elif torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+    elif (device == "cpu" or torch.amp.is_autocast_available(device)) and torch.is_autocast_enabled(device):
         # Autocast would round scores to half precision; the inputs have the dtype that was asked for.
         with torch.autocast(device, enabled=False):
-            out, lse = choose(flat, kernel).kernel.solve(flat)
+            out, lse = pick(flat, kernel).solve(flat)
     else:
-        out, lse = choose(flat, kernel).kernel.solve(flat)
+        out, lse = pick(flat, kernel).solve(flat)
     if flat is problem:
         return out, lse
     batch = problem.frame.batch

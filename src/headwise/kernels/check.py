@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from headwise.kernels.quantities import called, check_scale, check_share, check_softcap
 from headwise.masks.base import Mask
@@ -12,6 +14,7 @@ from headwise.positions.added import AddedScores
 from headwise.positions.base import Bias
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_PLAIN = (Tensor, nn.Parameter)
 
 
 def check_tensors(q: Tensor, k: Tensor, v: Tensor) -> tuple[int, ...]:
@@ -20,54 +23,76 @@ def check_tensors(q: Tensor, k: Tensor, v: Tensor) -> tuple[int, ...]:
     for name, x in (("q", q), ("k", k), ("v", v)):
         if not isinstance(x, Tensor):
             raise TypeError(f"{name} is a {type(x).__name__}: pass a tensor [*batch, heads, length, d]")
-        if x.ndim < 3:
+    # Sizes that have passed are looked up: with the processor's caches emptied by the products of the call
+    # before, that is three times faster than to check again. Sizes that a compiler or an export leaves open
+    # can't be looked up.
+    fixed = not torch.compiler.is_compiling() and all(type(x) in _PLAIN for x in (q, k, v))
+    check = check_sizes if fixed else check_sizes.__wrapped__
+    sizes = q.shape, k.shape, v.shape
+    return check(*sizes, q.dtype, k.dtype, v.dtype, q.device, k.device, v.device)
+
+
+@functools.lru_cache(maxsize=256)
+def check_sizes(
+    q: torch.Size,
+    k: torch.Size,
+    v: torch.Size,
+    q_type: torch.dtype,
+    k_type: torch.dtype,
+    v_type: torch.dtype,
+    q_device: torch.device,
+    k_device: torch.device,
+    v_device: torch.device,
+) -> tuple[int, ...]:
+    for name, shape in (("q", q), ("k", k), ("v", v)):
+        if len(shape) < 3:
             raise ValueError(
-                f"{name}.shape={_shape(x)} has {x.ndim} dimensions: {name} is [*batch, heads, length, d]; "
-                f"for one head, {name}.unsqueeze(-3)"
+                f"{name}.shape={list(shape)} has {len(shape)} dimensions: {name} is [*batch, heads, length, "
+                f"d]; for one head, {name}.unsqueeze(-3)"
             )
-    if q.dtype not in _FLOATS:
+    if q_type not in _FLOATS:
         raise TypeError(
-            f"q.dtype={q.dtype}: attention computes in float16, bfloat16, float32 or float64; convert with "
+            f"q.dtype={q_type}: attention computes in float16, bfloat16, float32 or float64; convert with "
             "q.float()"
         )
-    if k.dtype != q.dtype or v.dtype != q.dtype:
+    if k_type != q_type or v_type != q_type:
         raise TypeError(
-            f"q, k and v are {q.dtype}, {k.dtype} and {v.dtype}: they must be the same; convert two of them, "
+            f"q, k and v are {q_type}, {k_type} and {v_type}: they must be the same; convert two of them, "
             "for example with k.to(q.dtype)"
         )
-    if k.device != q.device or v.device != q.device:
+    if k_device != q_device or v_device != q_device:
         raise ValueError(
-            f"q, k and v are on {q.device}, {k.device} and {v.device}: move them to one, for example with "
+            f"q, k and v are on {q_device}, {k_device} and {v_device}: move them to one, for example with "
             "k.to(q.device)"
         )
-    if k.shape[-1] != q.shape[-1]:
+    if k[-1] != q[-1]:
         raise ValueError(
-            f"d_k differs: q.shape={_shape(q)} and k.shape={_shape(k)}, whose last dimensions must be equal "
+            f"d_k differs: q.shape={list(q)} and k.shape={list(k)}, whose last dimensions must be equal "
             "(scores are q . k)"
         )
-    if v.shape[-2] != k.shape[-2]:
+    if v[-2] != k[-2]:
         raise ValueError(
-            f"k_len differs: k.shape={_shape(k)} and v.shape={_shape(v)}, whose second last dimensions must "
+            f"k_len differs: k.shape={list(k)} and v.shape={list(v)}, whose second last dimensions must "
             "be equal (each key has one value)"
         )
-    if v.shape[-3] != k.shape[-3]:
+    if v[-3] != k[-3]:
         raise ValueError(
-            f"kv_heads differs: k.shape={_shape(k)} and v.shape={_shape(v)}, whose third last dimensions "
+            f"kv_heads differs: k.shape={list(k)} and v.shape={list(v)}, whose third last dimensions "
             "must be equal"
         )
-    heads, kv_heads = q.shape[-3], k.shape[-3]
+    heads, kv_heads = q[-3], k[-3]
     if (kv_heads == 0) != (heads == 0) or (kv_heads and heads % kv_heads):
         raise ValueError(
-            f"heads={heads} (q.shape={_shape(q)}) can't be shared evenly by kv_heads={kv_heads} "
-            f"(k.shape={_shape(k)}): heads must be a multiple of kv_heads, so that query head i reads "
+            f"heads={heads} (q.shape={list(q)}) can't be shared evenly by kv_heads={kv_heads} "
+            f"(k.shape={list(k)}): heads must be a multiple of kv_heads, so that query head i reads "
             "key/value head i // (heads // kv_heads)"
         )
-    batch = tuple(q.shape[:-3])
-    for name, x in (("k", k), ("v", v)):
-        if not broadcasts(x.shape[:-3], batch):
+    batch = tuple(q[:-3])
+    for name, shape in (("k", k), ("v", v)):
+        if not broadcasts(shape[:-3], batch):
             raise ValueError(
-                f"{name}.shape={_shape(x)} has batch dimensions {list(x.shape[:-3])}, which don't broadcast "
-                f"to those of q, {list(batch)} (q.shape={_shape(q)})"
+                f"{name}.shape={list(shape)} has batch dimensions {list(shape[:-3])}, which don't broadcast "
+                f"to those of q, {list(batch)} (q.shape={list(q)})"
             )
     return batch
 

@@ -12,6 +12,7 @@ from headwise.kernels.problem import Problem
 from headwise.kernels.reference import Reference
 from headwise.kernels.sdpa import TorchFused
 from headwise.kernels.tiled import Tiled
+from headwise.kernels.transforms import forward_mode, under_functions
 
 # In the order in which `auto` asks them: the first that doesn't refuse computes the problem. A kernel
 # that is to come takes its place in this list, and nothing else changes.
@@ -59,8 +60,15 @@ def choose(problem: Problem, kernel: str = "auto") -> Choice:
         ValueError: an unknown name, a kernel that refuses the problem, or, with `strict`, one whose
             memory grows with q_len x k_len.
     """
+    return Choice(pick(problem, kernel), kernel, problem)
+
+
+def pick(problem: Problem, kernel: str = "auto") -> Kernel:
+    """The kernel of `choose` alone."""
     if kernel == "auto":
-        taken = next(k for k in KERNELS if not reasons_against(k, problem))
+        for taken in KERNELS:
+            if not reasons_against(taken, problem):
+                break
     else:
         taken = _named(kernel)
         reasons = reasons_against(taken, problem)
@@ -70,14 +78,14 @@ def choose(problem: Problem, kernel: str = "auto") -> Choice:
                 f"kernel={kernel!r} refuses this call: {'; '.join(reasons)}. Pass kernel='auto', which takes "
                 f"the first that can ({would!r} here)"
             )
-    choice = Choice(taken, kernel, problem)
     if problem.strict and not taken.linear_memory:
+        others = _others(Choice(taken, kernel, problem))
         raise ValueError(
             f"strict=True, and the kernel that would run, {taken.name!r}, holds q_len x k_len = "
             f"{problem.frame.q_len} x {problem.frame.k_len} weights for each of {problem.frame.heads} heads: "
-            f"pass strict=False to allow it. The others: {_others(choice)}"
+            f"pass strict=False to allow it. The others: {others}"
         )
-    return choice
+    return taken
 
 
 def _named(name: str) -> Kernel:
@@ -91,14 +99,15 @@ def _named(name: str) -> Kernel:
 def reasons_against(kernel: Kernel, problem: Problem) -> tuple[str, ...]:
     """Why `kernel` refuses the problem as it is called now; empty if it takes it."""
     transformed = () if isinstance(kernel, Reference) else under_transform(problem)
-    return (*transformed, *kernel.supports(problem))
+    own = kernel.supports(problem)
+    return (*transformed, *own) if transformed else own
 
 
 def under_transform(problem: Problem) -> tuple[str, ...]:
     """Only the reference kernel goes through torch.func transforms and forward-mode derivatives."""
-    if torch._C._functorch.peek_interpreter_stack() is not None:
+    if under_functions():
         return ("under torch.func (vmap, grad, jvp, ...), only 'reference' can be transformed",)
-    if torch.autograd.forward_ad._current_level >= 0 and any(
+    if forward_mode() and any(
         torch.autograd.forward_ad.unpack_dual(t).tangent is not None for t in problem.differentiable()
     ):
         return ("forward-mode derivatives: only 'reference' has them",)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headwise.kernels.choose import choose
+from headwise.kernels.choose import pick
 from headwise.kernels.packing import pack, unpack
 from headwise.kernels.pair import PairKernel
 from headwise.kernels.problem import Problem, score_dtype
@@ -100,7 +100,7 @@ _SINKS, _MASK_TENSORS, _BIAS_TENSORS, _KERNEL = (
 
 def _attention(*arguments: Any) -> tuple[Tensor, Tensor]:
     problem = _problem(*arguments)
-    out, lse = choose(problem, arguments[_KERNEL]).kernel.solve(problem)
+    out, lse = pick(problem, arguments[_KERNEL]).solve(problem)
     return out.contiguous(), lse.contiguous()
 
 
@@ -113,7 +113,7 @@ def _backward(
     d_out: Tensor | None, d_lse: Tensor | None, out: Tensor, lse: Tensor, *arguments: Any
 ) -> list[Tensor]:
     problem = _problem(*arguments)
-    kernel = choose(problem, arguments[_KERNEL]).kernel
+    kernel = pick(problem, arguments[_KERNEL])
     tensors = problem.differentiable()
     if isinstance(kernel, PairKernel):
         if d_out is None:

@@ -39,6 +39,8 @@ def direct(q: Tensor, k: Tensor, v: Tensor, scale: float, added: Tensor | None) 
     """
     if _FUSED is None or not q.numel() or not k.numel():
         return None
+    if not q.stride(-1) == k.stride(-1) == v.stride(-1) == 1:  # as the operation reads them
+        return None
     if added is not None:
         added = added.expand(*added.shape[:2], q.shape[2], k.shape[2])
     out: Tensor

@@ -84,7 +84,7 @@ def all_finite(*tensors: Tensor) -> bool:
 def all_numbers(x: Tensor) -> bool:
     """Whether every entry is finite, by one sum, the fastest way to look at each. (Huge numbers whose sum
     overflows say no.)"""
-    x = in_memory_order(x.detach())
+    x = in_memory_order(x.detach() if x.requires_grad else x)
     total = x.sum(dtype=torch.float32) if x.dtype == torch.float16 else x.sum()
     return math.isfinite(total.item())
 

@@ -63,7 +63,7 @@ class Problem:
     @property
     def holds_values(self) -> bool:
         """Whether the tensors hold numbers, and not just shapes (meta and fake tensors)."""
-        return self.q.device.type != "meta" and not isinstance(self.q, FakeTensor)
+        return not isinstance(self.q, FakeTensor) and not self.q.is_meta
 
     @property
     def score_dtype(self) -> torch.dtype:
@@ -94,8 +94,7 @@ class Problem:
 
     def by_batch(self) -> bool:
         """Whether batch entries may differ in who attends to whom."""
-        positions = self.frame.q_pos.ndim > 1 or self.frame.k_pos.ndim > 1
-        return self.mask is not None and (positions or self.mask.by_batch())
+        return self.mask is not None and (self.frame.by_batch or self.mask.by_batch())
 
     def differentiable(self) -> tuple[Tensor, ...]:
         """Every tensor that a gradient may flow to."""

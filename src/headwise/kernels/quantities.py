@@ -11,6 +11,8 @@ from torch import Tensor
 
 def check_number(name: str, value: object, fix: str) -> None:
     """Raise TypeError unless value is a plain number."""
+    if type(value) is float or type(value) is int:
+        return
     if isinstance(value, Tensor):
         raise TypeError(
             f"{name} is a tensor, and a number is expected (a tensor's gradient would be lost): {fix}; "

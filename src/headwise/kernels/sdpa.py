@@ -8,6 +8,7 @@ at what comes back: where something isn't finite, the tiled kernel computes the 
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import torch
@@ -22,7 +23,6 @@ from headwise.kernels.tiled import Tiled, rounded_off
 from headwise.masks import Allow
 from headwise.masks.frame import Frame, Index
 
-
 # Up to so many queries and keys the fused backward pass is faster in float32 than in 16 bits, whose small
 # products it leaves to a slow routine: 29 ms against 55 at 12 x 100, 5 against 40 at 15 x 15 (AVX-512, bf16).
 _SHORT = 256
@@ -33,33 +33,11 @@ class TorchFused(PairKernel):
     linear_memory = True
 
     def supports(self, problem: Problem) -> tuple[str, ...]:
-        reasons = []
-        q, v = problem.q, problem.v
         if not problem.holds_values:
-            reasons.append("the tensors hold no values, and it looks at those that come back")
-        if q.device.type != "cpu":
-            reasons.append(f"it is the fused CPU operation, and the tensors are on {q.device.type!r}")
-        if not hasattr(torch.ops.aten, "_scaled_dot_product_flash_attention_for_cpu"):
-            reasons.append(f"torch {torch.__version__} has no fused CPU operation")
-        if q.dtype not in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
-            reasons.append(f"dtype {q.dtype} is not float16, bfloat16, float32 or float64")
-        if v.shape[-1] != q.shape[-1]:
-            reasons.append(
-                f"the fused operation wants d_v == d_k, and they are {v.shape[-1]} and {q.shape[-1]} "
-                "(torch would take a path that holds the whole weight matrix)"
-            )
-        if q.shape[-1] == 0:
-            reasons.append("d_k is 0")
-        if problem.dropout:
-            reasons.append(
-                f"dropout={problem.dropout}: the fused operation has none "
-                "(torch would take a path that holds the whole weight matrix)"
-            )
-        if problem.softcap is not None:
-            reasons.append(f"softcap={problem.softcap}: the fused operation has none")
-        if problem.sinks is not None:
-            reasons.append("sinks: the fused operation has none")
-        return tuple(reasons)
+            return ("the tensors hold no values, and it looks at those that come back",)
+        q = problem.q
+        capped, sunk = problem.softcap, problem.sinks is not None
+        return refusals(q.device.type, q.dtype, q.shape[-1], problem.d_v, problem.dropout, capped, sunk)
 
     def forward(self, problem: Problem) -> tuple[Tensor, Tensor]:
         if problem.q.numel() == 0 or problem.k.numel() == 0:
@@ -92,6 +70,42 @@ class TorchFused(PairKernel):
         if not all(all_numbers(grad) for grad in (grads.q, grads.k, grads.v)):
             return Tiled().backward(problem, out, lse, d_out, d_lse)
         return grads
+
+
+@functools.lru_cache(maxsize=256)  # asked in every call, mostly the same
+def refusals(
+    device: str,
+    dtype: torch.dtype,
+    d_k: int,
+    d_v: int,
+    dropout: float,
+    softcap: float | None,
+    sinks: bool,
+) -> tuple[str, ...]:
+    reasons = []
+    if device != "cpu":
+        reasons.append(f"it is the fused CPU operation, and the tensors are on {device!r}")
+    if not hasattr(torch.ops.aten, "_scaled_dot_product_flash_attention_for_cpu"):
+        reasons.append(f"torch {torch.__version__} has no fused CPU operation")
+    if dtype not in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
+        reasons.append(f"dtype {dtype} is not float16, bfloat16, float32 or float64")
+    if d_v != d_k:
+        reasons.append(
+            f"the fused operation wants d_v == d_k, and they are {d_v} and {d_k} "
+            "(torch would take a path that holds the whole weight matrix)"
+        )
+    if d_k == 0:
+        reasons.append("d_k is 0")
+    if dropout:
+        reasons.append(
+            f"dropout={dropout}: the fused operation has none "
+            "(torch would take a path that holds the whole weight matrix)"
+        )
+    if softcap is not None:
+        reasons.append(f"softcap={softcap}: the fused operation has none")
+    if sinks:
+        reasons.append("sinks: the fused operation has none")
+    return tuple(reasons)
 
 
 def _folded(problem: Problem) -> Problem | None:

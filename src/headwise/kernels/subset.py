@@ -62,7 +62,7 @@ def _of(problem: Problem, heads: tuple[int, ...], kv: slice) -> Problem:
         q=problem.q[:, heads[0] : heads[-1] + 1] if _is_run(heads) else problem.q[:, index],
         k=problem.k[:, kv],
         v=problem.v[:, kv],
-        frame=replace(frame, heads=len(heads)),
+        frame=frame.sized(frame.batch, len(heads)),
         mask=None if problem.mask is None else _HeadsOfMask(problem.mask, frame, heads),
         bias=None if problem.bias is None else _HeadsOfBias(problem.bias, frame, heads),
         sinks=None if problem.sinks is None else problem.sinks[index],

@@ -7,7 +7,6 @@ mask needs no other knowledge of the call, and a kernel none of the mask.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import prod
 from typing import Literal, get_args
 
@@ -20,29 +19,48 @@ Align = Literal["end", "start"]  # the last query is the newest key, or the firs
 ALIGNS = get_args(Align)
 
 
-@dataclass(frozen=True, eq=False)
 class Frame:
-    """Sizes and positions of one attention call.
+    """Sizes and positions of one attention call. Make one by `of` or `starting`, and leave it as it is.
 
     Shapes:
         q_pos: int64 [q_len] or [*batch, q_len]. Position of each query.
         k_pos: int64 [k_len] or [*batch, k_len]. Position of each key; below 0 marks a cache slot
             that holds no key yet.
 
-    `q_start` and `k_start` are set by `of` and `starting` where they made the positions themselves: these
-    are then known to be start, start + 1, ..., and questions about a block need no look at the tensor
-    (nor a wait for the device). Any other frame, also one made by `dataclasses.replace`, has None there
-    and is looked at closely.
+    Where positions count up from `q_start` or `k_start` (None where they are given as a tensor), questions
+    about a block need no look at a tensor (nor a wait for the device), and none is made until it is asked
+    for: most calls ask for none.
     """
 
-    batch: tuple[int, ...]
-    heads: int
-    q_len: int
-    k_len: int
-    q_pos: Tensor
-    k_pos: Tensor
-    q_start: int | None = field(default=None, init=False, repr=False)
-    k_start: int | None = field(default=None, init=False, repr=False)
+    __slots__ = ("_device", "_k_pos", "_q_pos", "batch", "heads", "k_len", "k_start", "q_len", "q_start")
+
+    def __init__(
+        self,
+        batch: tuple[int, ...],
+        heads: int,
+        q_len: int,
+        k_len: int,
+        q_start: int | None,
+        k_start: int | None,
+        q_pos: Tensor | None,
+        k_pos: Tensor | None,
+        device: torch.device | str | None,
+    ) -> None:
+        self.batch = batch
+        self.heads = heads
+        self.q_len = q_len
+        self.k_len = k_len
+        self.q_start = q_start
+        self.k_start = k_start
+        self._q_pos = q_pos
+        self._k_pos = k_pos
+        self._device = device
+
+    def __repr__(self) -> str:
+        return (
+            f"Frame(batch={self.batch}, heads={self.heads}, "
+            f"queries {_said(self.q_len, self.q_start)}, keys {_said(self.k_len, self.k_start)})"
+        )
 
     @staticmethod
     def of(
@@ -91,24 +109,32 @@ class Frame:
         device: torch.device | str | None = None,
     ) -> Frame:
         """Frame whose positions count up from q_start and k_start, or are the tensors given."""
-        if k_pos is None and k_start is not None:
-            k_pos = torch.arange(k_start, k_start + k_len, device=device)
-        else:
-            k_start = None
-        if q_pos is None and q_start is not None:
-            # Not while tracing: a comparison would bind the graph to lengths that are equal, or that aren't.
-            traced = torch.compiler.is_compiling()
-            same = not traced and q_start == k_start and q_len == k_len
-            q_pos = k_pos if same else torch.arange(q_start, q_start + q_len, device=device)
-        else:
-            q_start = None
-        if q_pos is None or k_pos is None:
-            raise ValueError("a frame needs a start or a tensor of positions, for queries and for keys")
-        return Frame(batch, heads, q_len, k_len, q_pos, k_pos)._counting_from(q_start, k_start)
+        q_start = q_start if q_pos is None else None
+        k_start = k_start if k_pos is None else None
+        return Frame(batch, heads, q_len, k_len, q_start, k_start, q_pos, k_pos, device)
+
+    @property
+    def q_pos(self) -> Tensor:
+        if self._q_pos is None:
+            self._q_pos = self._counted(self.q_start, self.q_len)
+        return self._q_pos
+
+    @property
+    def k_pos(self) -> Tensor:
+        if self._k_pos is None:
+            self._k_pos = self._counted(self.k_start, self.k_len)
+        return self._k_pos
 
     @property
     def device(self) -> torch.device:
+        if isinstance(self._device, torch.device) and self._k_pos is None:
+            return self._device
         return self.k_pos.device
+
+    @property
+    def by_batch(self) -> bool:
+        """Whether batch entries have positions of their own."""
+        return any(pos is not None and pos.ndim > 1 for pos in (self._q_pos, self._k_pos))
 
     def q(self, rows: Index) -> Tensor:
         """Positions of the queries `rows`, broadcastable to [*batch, heads, rows, keys]."""
@@ -121,32 +147,39 @@ class Frame:
     def q_ends(self, block: int) -> tuple[Tensor, Tensor]:
         """Lowest and highest position in each block of queries, both broadcastable to
         [*batch, heads, query blocks, key blocks]."""
-        low, high = _ends(self.q_pos, self.q_start, self.q_len, block)
+        low, high = self._ends(self.q_start, self.q_len, block) or block_ends(self.q_pos, block)
         return as_rows(low), as_rows(high)
 
     def k_ends(self, block: int) -> tuple[Tensor, Tensor]:
         """Lowest and highest position in each block of keys, both broadcastable to
         [*batch, heads, query blocks, key blocks]."""
-        low, high = _ends(self.k_pos, self.k_start, self.k_len, block)
+        low, high = self._ends(self.k_start, self.k_len, block) or block_ends(self.k_pos, block)
         return as_cols(low), as_cols(high)
 
     def select(self, index: slice) -> Frame:
         """The frame of some batch entries: all batch dimensions become one, of which `index` is kept."""
-        q_pos = select_batch(self.q_pos, 1, self.batch, index)
-        k_pos = select_batch(self.k_pos, 1, self.batch, index)
-        count = len(range(*index.indices(prod(self.batch))))
-        frame = Frame((count,), self.heads, self.q_len, self.k_len, q_pos, k_pos)
-        return frame._counting_from(self.q_start, self.k_start)
+        frame = self.sized((len(range(*index.indices(prod(self.batch)))),), self.heads)
+        if self.q_start is None:
+            frame._q_pos = select_batch(self.q_pos, 1, self.batch, index)
+        if self.k_start is None:
+            frame._k_pos = select_batch(self.k_pos, 1, self.batch, index)
+        return frame
 
     def sized(self, batch: tuple[int, ...], heads: int) -> Frame:
         """The same positions for another batch and number of heads."""
-        frame = Frame(batch, heads, self.q_len, self.k_len, self.q_pos, self.k_pos)
-        return frame._counting_from(self.q_start, self.k_start)
+        starts = self.q_start, self.k_start
+        return Frame(batch, heads, self.q_len, self.k_len, *starts, self._q_pos, self._k_pos, self._device)
 
-    def _counting_from(self, q_start: int | None, k_start: int | None) -> Frame:
-        object.__setattr__(self, "q_start", q_start)
-        object.__setattr__(self, "k_start", k_start)
-        return self
+    def _counted(self, start: int | None, length: int) -> Tensor:
+        if start is None:
+            raise ValueError("a frame needs a start or a tensor of positions, for queries and for keys")
+        return torch.arange(start, start + length, device=self._device)
+
+    def _ends(self, start: int | None, length: int, block: int) -> tuple[Tensor, Tensor] | None:
+        if start is None:
+            return None
+        low = torch.arange(start, start + length, block, device=self._device)
+        return low, (low + (block - 1)).clamp_(max=start + length - 1)
 
 
 def as_rows(values: Tensor) -> Tensor:
@@ -184,11 +217,9 @@ def block_ends(values: Tensor, block: int) -> tuple[Tensor, Tensor]:
     return low, high
 
 
-def _ends(pos: Tensor, start: int | None, length: int, block: int) -> tuple[Tensor, Tensor]:
-    if start is None:
-        return block_ends(pos, block)
-    low = torch.arange(start, start + length, block, device=pos.device)
-    return low, (low + (block - 1)).clamp_(max=start + length - 1)
+def _said(length: int, start: int | None) -> str:
+    where = "at positions given" if start is None else f"from position {start}"
+    return f"{length} {where}"
 
 
 def _over_heads(values: Tensor) -> Tensor:
