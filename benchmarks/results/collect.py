@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from benchmarks.results.examples import Output, choose, examples_of
 from benchmarks.results.sections import Section
 from headwise.applications.plain import from_plain
 from headwise.applications.registry import find
+from headwise.cli.errors import UserError
+from headwise.cli.evaluate import evaluate
 from headwise.training.checkpoint import checkpoint_folders, read_state
 from headwise.training.machine import machine
 from headwise.training.metrics import read_metrics
@@ -191,14 +194,21 @@ def evaluation(run: Path, which: str, split: str, data: Sequence[Path]) -> dict[
     newest = max(folder.stat().st_mtime for folder in (run / "checkpoints").iterdir())
     if not (said.is_file() and outputs.is_file() and said.stat().st_mtime >= newest):
         folder.mkdir(exist_ok=True)
-        command = [sys.executable, "-m", "headwise", "evaluate", str(run), "--json", "--split", split]
-        command += ["--checkpoint", which, "--out", str(outputs)]
-        for path in data:
-            command += ["--data", str(path)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-        if done.returncode:
-            raise ValueError(f"{' '.join(command)} ended with code {done.returncode}")
-        said.write_text(done.stdout, encoding="utf-8")
+        printed = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed):
+                evaluate(
+                    run,
+                    data=data or None,
+                    split=split,
+                    options={},
+                    checkpoint=which,
+                    out=outputs,
+                    as_json=True,
+                )
+        except UserError as error:
+            raise ValueError(str(error)) from None
+        said.write_text(printed.getvalue(), encoding="utf-8")
     facts: dict[str, Any] = json.loads(said.read_text(encoding="utf-8"))
     return {
         name: facts[name] for name in ("checkpoint", "split", "examples", "figures", "baselines", "notes")

@@ -1,0 +1,405 @@
+"""The results page: tiny runs are written into it, and what it says is what the runs say."""
+
+import json
+import os
+import random
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from benchmarks.results import collect as collecting
+from benchmarks.results import heads as of_heads
+from benchmarks.results import page as of_page
+from benchmarks.results.__main__ import main
+from benchmarks.results.collect import evaluation, options_of
+from benchmarks.results.examples import choose
+from benchmarks.results.heads import Head
+from benchmarks.results.sections import BY_NAME, SECTIONS, Section, Target, asked, goal, shown
+from corpus import COUNTS
+from test_speech import TINY as TINY_SPEECH
+from test_speech import tone
+from torch import nn
+
+import headwise as hw
+from headwise.applications import find, train_application
+from headwise.applications.plain import from_plain
+from headwise.applications.sound import write_wav
+from headwise.training import read_config, with_settings
+
+ROOT = Path(__file__).parents[2]
+FRAME = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+
+
+def between(text):
+    """A page without what its markers hold."""
+    return re.sub(r"(<!-- (\w+) -->\n).*?(<!-- /\2 -->)", r"\1\3", text, flags=re.DOTALL)
+
+
+def empty_page(folder):
+    folder.mkdir()
+    (folder / "results.md").write_text(between(FRAME), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def docs(tmp_path):
+    return empty_page(tmp_path / "docs")
+
+
+def section_of(docs, name):
+    text = (docs / "results.md").read_text(encoding="utf-8")
+    return text[text.index(f"<!-- {name} -->") : text.index(f"<!-- /{name} -->")]
+
+
+def kept(docs, name):
+    return json.loads((docs / "results" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def write(docs, name, run, *options):
+    assert main([name, str(run), "--docs", str(docs), "--observe", "5", *options]) == 0
+    return section_of(docs, name), kept(docs, name)
+
+
+@pytest.fixture(scope="module")
+def vision_run(tmp_path_factory):
+    pytest.importorskip("sklearn")
+    run = tmp_path_factory.mktemp("vision") / "run"
+    small = ("layers=1", "d_model=24", "d_ff=24", "heads=2", "warmup=1", "steps=6", "validate_every=2")
+    train_application(find("vision"), run, [Path("digits")], changes=small, show=False)
+    return run
+
+
+@pytest.fixture(scope="module")
+def translated(translation_run, tmp_path_factory):
+    """The run that all tests share, copied, since evaluations are written into it."""
+    return shutil.copytree(translation_run, tmp_path_factory.mktemp("translated") / "run")
+
+
+@pytest.fixture(scope="module")
+def written(translated, tmp_path_factory):
+    """A page that has this run."""
+    docs = empty_page(tmp_path_factory.mktemp("written") / "docs")
+    write(docs, "multi30k", translated)
+    return docs
+
+
+def test_a_run_is_written_into_its_section_alone(written, translated):
+    text, facts = section_of(written, "multi30k"), kept(written, "multi30k")
+    said = json.loads((translated / "evaluation" / "test-best.json").read_text(encoding="utf-8"))
+    figures = said["figures"]
+    interval = f"({figures['bleu_low']:.1f} to {figures['bleu_high']:.1f})"
+    assert f"| {figures['bleu']:.1f} {interval} | " in text
+    assert f"| source copied | {said['baselines']['source copied']['bleu']:.1f} |" in text
+    assert f"{COUNTS['train']} pairs to learn from, {COUNTS['val']} for validation" in text
+    assert f"test set, {COUNTS['test']} examples" in text
+    assert "1 thread of" in text
+    assert f"{facts['parameters']:,} parameters." in text
+    for other in SECTIONS:
+        assert ("Not run yet" in section_of(written, other.name)) == (other.name != "multi30k")
+    summary = section_of(written, "summary")
+    assert summary.count("| not run yet |") == len(SECTIONS) - 1
+    assert f"BLEU {figures['bleu']:.1f} {interval}" in summary
+    for name in re.findall(r"\]\((images/\S+)\)", text):
+        assert (written / name).stat().st_size > 1000
+    assert between((written / "results.md").read_text(encoding="utf-8")) == between(FRAME)
+
+
+def test_no_path_of_the_machine_is_told(written, translated, numbers):
+    for file in (written / "results.md", written / "results" / "multi30k.json"):
+        text = file.read_text(encoding="utf-8")
+        assert not any(str(path) in text for path in (translated, numbers, written, Path.home()))
+
+
+def test_the_command_gives_the_runs_settings(written, translated):
+    facts = kept(written, "multi30k")
+    assert facts["command"].startswith("headwise train translation --data multi30k/ --set ")
+    changes = re.findall(r"--set (\S+)", facts["command"])
+    config = read_config(translated)
+    default = find("translation").settings()
+    wanted = from_plain(type(default), {**config["settings"], "recipe": config["recipe"]})
+    assert with_settings(default, changes) == wanted != default
+    config["recipe"]["budget_minutes"] = 2.5
+    assert options_of("translation", config)[0] == "--budget 2.5"
+    assert len(options_of("translation", config)) == len(changes) + 1
+
+
+def test_the_page_is_written_again_from_what_is_kept(written, tmp_path):
+    before = (written / "results.md").read_text(encoding="utf-8")
+    docs = empty_page(tmp_path / "docs")
+    shutil.copytree(written / "results", docs / "results")
+    assert main(["--docs", str(docs)]) == 0
+    assert (docs / "results.md").read_text(encoding="utf-8") == before
+
+
+def test_the_repositorys_page_is_what_is_kept(tmp_path):
+    """If this fails: python docs/make_results.py"""
+    copied = empty_page(tmp_path / "docs")
+    if (ROOT / "docs" / "results").exists():
+        shutil.copytree(ROOT / "docs" / "results", copied / "results")
+    of_page.write(copied)
+    assert (copied / "results.md").read_text(encoding="utf-8") == FRAME
+    for link in re.findall(r"\]\((images/\S+)\)", FRAME):
+        assert (ROOT / "docs" / link).is_file()
+
+
+def test_an_evaluation_is_read_again_until_the_run_goes_on(translated, monkeypatch):
+    first = evaluation(translated, "best", "test", ())
+    calls = []
+    really = collecting.evaluate
+    monkeypatch.setattr(collecting, "evaluate", lambda *a, **k: calls.append(a) or really(*a, **k))
+    assert evaluation(translated, "best", "test", ()) == first
+    assert not calls
+    newest = max((translated / "checkpoints").iterdir())
+    later = (translated / "evaluation" / "test-best.json").stat().st_mtime + 5
+    os.utime(newest, (later, later))
+    assert evaluation(translated, "best", "test", ()) == first
+    assert len(calls) == 1
+
+
+def test_of_several_checkpoints_validation_chooses(docs, vision_run):
+    text, facts = write(docs, "digits", vision_run, "--checkpoint", "best", "--checkpoint", "average")
+    figures = {(one["checkpoint"], one["split"]): one["figures"] for one in facts["evaluations"]}
+    assert set(figures) == {(name, split) for name in ("best", "average") for split in ("test", "val")}
+    valid = {name: found["accuracy"] for (name, split), found in figures.items() if split != "test"}
+    assert valid[facts["checkpoint"]] == max(valid.values())
+    assert "Validation chose the checkpoint in bold" in text
+    assert text.count("| **") == 1
+    assert "**Missed.**" in text
+    assert "The commonest mistakes: " in text
+
+
+def test_attention_is_drawn_over_the_images_that_are_shown(docs, vision_run):
+    text, facts = write(docs, "digits", vision_run)
+    drawn = (docs / "images" / "results" / "digits-heads.svg").read_text()
+    for row in facts["outputs"]["rows"]:
+        assert f"{row['reference']}, taken for {row['output']}" in drawn
+    assert drawn.count("<image ") == 5 * 3  # the image; it and the attention over it, in two rows
+    assert "the patch to the left" in text
+
+
+def test_speech_is_shown_with_the_sounds_of_its_evaluation(docs, tmp_path):
+    pytest.importorskip("jiwer")
+    chance = random.Random(3)
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    for digit in range(3):
+        for take in range(9):
+            write_wav(folder / f"{digit}_anna_{take}.wav", tone(digit, chance), 2000)
+    run = tmp_path / "run"
+    few = [one for one in TINY_SPEECH if not one.startswith(("steps", "validate_every", "warmup"))]
+    train_application(
+        find("speech"), run, [folder], changes=[*few, "warmup=1", "steps=3", "validate_every=3"], show=False
+    )
+    text, facts = write(docs, "fsdd", run)
+    assert {head["kind"] for head in facts["heads"]} == set(of_heads.KINDS)
+    assert "Accuracy is of 15 single recordings" in text
+    assert "| nothing heard |  | 100.0 % |" in text
+    assert all(row["input"].endswith(".wav") for row in facts["outputs"]["rows"])
+
+
+@pytest.mark.parametrize("name", ["summaries", "clozes"])
+def test_texts_of_every_kind_are_shown(docs, tmp_path, name):
+    chance = random.Random(5)
+    words = ["lamp", "door", "river", "stone", "cloud", "green", "small", "slow"]
+    rows = []
+    for _ in range(300):
+        text = chance.sample(words, 5)
+        rows.append(
+            (" ".join(text), text[0]) if name == "summaries" else (" ".join(text), f"{text[1]} _", text[0])
+        )
+    columns = ("text", "summary") if name == "summaries" else ("context", "question", "answer")
+    data = tmp_path / "rows.tsv"
+    data.write_text("\n".join("\t".join(row) for row in (columns, *rows)) + "\n")
+    run = tmp_path / "run"
+    small = ["num_layers=1", "d_model=16", "d_ff=16", "num_heads=2", "vocab_size=300", "precision=float32"]
+    few = ["steps=3", "validate_every=3", "warmup=1", "validation_texts=5"]
+    train_application(find(BY_NAME[name].application), run, [data], changes=[*small, *few], show=False)
+    text, facts = write(docs, name, run)
+    assert len(facts["outputs"]["rows"]) >= 3
+    assert "Encoder self-attention" in text
+    assert ("Cross-attention" in text) == (name == "summaries")
+    drawn = docs / "images" / "results" / f"{name}-heads.svg"
+    assert drawn.exists() == (name == "summaries")
+
+
+def test_what_cannot_be_written_is_said_in_a_line(docs, translated, tmp_path, capsys):
+    before = (docs / "results.md").read_text()
+    translated = shutil.copytree(translated, tmp_path / "run")
+    assert main(["digits", str(translated), "--docs", str(docs)]) == 2
+    assert main(["multi30k", str(tmp_path / "nothing"), "--docs", str(docs)]) == 2
+    for folder in (translated / "checkpoints").iterdir():
+        shutil.rmtree(folder)
+    assert main(["multi30k", str(translated), "--docs", str(docs)]) == 2
+    lines = capsys.readouterr().err.strip().split("\n")
+    assert len(lines) == 3
+    assert "is of 'translation'" in lines[0]
+    assert "there is no run" in lines[1]
+    assert "no validated checkpoint" in lines[2]
+    assert (docs / "results.md").read_text() == before
+    for wrong in (["multi31k"], ["multi30k"]):
+        with pytest.raises(SystemExit):
+            main(wrong)
+
+
+# Which outputs are shown
+
+
+def test_graded_outputs_are_shown_by_quartiles():
+    scores = [30.0, 10.0, 50.0, 20.0, 40.0, 60.0, 70.0, 80.0, 0.0]
+    chosen = choose(scores, [False] * 9, "chrF")
+    assert [scores[number] for _, number in chosen.rows] == [80, 60, 40, 20, 0]
+    assert "of all 9" in chosen.rule
+    assert [number for _, number in choose([1.0] * 5, [False] * 5, "x").rows] == [0, 1, 2, 3, 4]
+
+
+def test_where_most_are_right_the_wrong_ones_are_shown():
+    right = [True, True, False, True, False, True, False, True]
+    scores = [1.0, 1.0, 0.5, 1.0, 0.1, 1.0, 0.3, 1.0]
+    chosen = choose(scores, right, "share")
+    assert chosen.rows == (
+        ("right", 0),
+        ("right", 7),
+        ("wrong, the best", 2),
+        ("wrong, the middle", 6),
+        ("wrong, the worst", 4),
+    )
+    assert "5 of 8 are right" in chosen.rule
+    assert choose([1.0, 1.0], [True, True], "x").rows == (("right", 0), ("right", 1))
+    assert len(choose([1.0, 1.0, 0.0], [True, True, False], "x").rows) == 3
+
+
+# What heads do
+
+
+class OneLayer(nn.Module):
+    """An attention whose scores are all equal, so its mask decides."""
+
+    def __init__(self, use, mask):
+        super().__init__()
+        self.mask = mask
+        stack = nn.ModuleDict({use: hw.MultiHeadAttention(7, 1, d_k=3, d_v=3)})
+        self.encoder = nn.Module() if use == "cross_attention" else stack
+        self.decoder = nn.ModuleDict({"layers": nn.ModuleList([stack])}) if "cross" in use else nn.Module()
+        nn.init.zeros_(stack[use].q_proj.weight)
+        self.use = stack[use]
+
+    def forward(self, x, memory=None):
+        return self.use(x, memory, mask=self.mask)
+
+
+class Stub:
+    def __init__(self, model, length, keys=None):
+        self.model, self.length, self.keys = model, length, keys
+
+    def run(self, number):
+        memory = None if self.keys is None else torch.randn(1, self.keys, 7)
+        self.model(torch.randn(1, self.length, 7), memory)
+
+
+def only(found):
+    (head,) = found
+    return head
+
+
+def test_a_head_that_sees_all_alike_spreads_evenly():
+    head = only(of_heads.observe(Stub(OneLayer("self_attention", None), 11), range(3)))
+    assert head.kind == "encoder self-attention"
+    assert head.entropy == pytest.approx(torch.tensor(11.0).log().item(), abs=1e-5)
+    assert head.evenness == pytest.approx(1, abs=1e-5)
+    assert head.first == head.own == pytest.approx(1 / 11, abs=1e-6)
+    places = of_heads.places_of("translation", head.kind)
+    assert of_heads.words(head, places) == "spreads evenly"
+
+
+def test_a_head_that_sees_the_previous_token_looks_at_it():
+    mask = hw.Window(1, 0) & ~hw.Window(0, 0)
+    head = only(of_heads.observe(Stub(OneLayer("self_attention", mask), 7), [0]))
+    assert head.previous == 1  # the first query, which has none, doesn't count
+    assert head.distance == pytest.approx(6 / 7)
+    places = of_heads.places_of("translation", head.kind)
+    assert of_heads.words(head, places) == "looks at the one before"
+    assert [what for what, _, _ in of_heads.extremes([head], places)][:2] == ["narrowest", "broadest"]
+
+
+def test_cross_attention_along_a_diagonal_follows_the_order():
+    mask = hw.Allow(torch.eye(5, dtype=torch.bool))
+    head = only(of_heads.observe(Stub(OneLayer("cross_attention", mask), 5, keys=5), [0]))
+    assert head.kind == "cross-attention"
+    assert head.order == pytest.approx(1)
+    assert (
+        of_heads.words(head, of_heads.places_of("translation", head.kind)) == "follows the order of the input"
+    )
+    backwards = hw.Allow(torch.eye(5, dtype=torch.bool).flip(0))
+    head = only(of_heads.observe(Stub(OneLayer("cross_attention", backwards), 5, keys=5), [0]))
+    assert head.order == pytest.approx(-1)
+
+
+def test_modules_are_told_apart_by_their_names():
+    assert of_heads.kind_of("encoder.layers.2.self_attention") == "encoder self-attention"
+    assert of_heads.kind_of("speech.decoder.layers.0.self_attention") == "decoder self-attention"
+    assert of_heads.kind_of("decoder.layers.0.cross_attention") == "cross-attention"
+    assert of_heads.layer_of("speech.decoder.layers.12.self_attention") == 12
+
+
+def test_rules_for_words_hold_in_their_order():
+    figures = dict.fromkeys(Head.__dataclass_fields__, 0.0) | {
+        "kind": "cross-attention",
+        "layer": 0,
+        "head": 0,
+    }
+    places = {"first": "the first token", "last": "[EOS]"}
+    for change, word in (
+        ({"last": 0.6, "evenness": 0.9}, "looks at [EOS]"),
+        ({"evenness": 0.9, "order": 0.9}, "spreads evenly"),
+        ({"order": 0.9, "surest": 0.9}, "follows the order of the input"),
+        ({"surest": 0.5}, "picks one, wherever it stands"),
+        ({"surest": 0.4}, "a mixture"),
+    ):
+        assert of_heads.words(Head(**(figures | change)), places) == word
+
+
+# What is asked for
+
+
+def test_targets_are_reached_or_missed():
+    figures = {"accuracy": 0.99, "token_error": 0.02}
+    section = BY_NAME["fsdd"]
+    facts = {
+        "evaluations": [{"split": "test", "checkpoint": "best", "figures": figures}],
+        "checkpoint": "best",
+        "seconds": 1800,
+        "parameters": 1,
+    }
+    assert of_page.verdict(section, facts) == "missed"  # below 2 % is asked for
+    figures["token_error"] = 0.0199
+    assert of_page.verdict(section, facts) == "reached"
+    assert of_page.verdict(section, facts | {"seconds": 1801}) == "missed"
+    assert of_page.verdict(BY_NAME["asterisk"], facts) == "none was set"
+    limited = Section("x", "speech", "X", "x", "", "", (Target("accuracy", 0.9),), minutes=30, parameters=1)
+    assert of_page.verdict(limited, facts) == "missed"
+
+
+def test_figures_are_shown_in_their_units():
+    assert shown("accuracy", 0.98611) == "98.6 %"
+    assert shown("exact", 42.25) == "42.2 %"
+    assert shown("bleu", 37.04) == "37.0"
+    assert goal(Target("accuracy", 0.975)) == "97.5 %"
+    assert goal(Target("rouge1", 31.8)) == "31.8"
+    assert "fewer than 10,000,000 parameters" in asked(BY_NAME["multi30k"])
+    assert of_page.with_interval({"bleu": 1.0}, "bleu") == "1.0"
+
+
+def test_every_section_names_an_application_and_sources():
+    for section in SECTIONS:
+        assert section.application == find(section.application).name
+        assert f"## {section.title}\n" in FRAME
+        assert all(one.source.startswith("https://") for one in section.published)
+
+
+def test_texts_stand_in_cells_as_they_are():
+    cell = of_page._cell("a|b [x](y) <i> `c`\nd *e* _f_")
+    assert not set("|[]<`*_\n") & set(cell.replace("<br>", ""))
+    assert of_page._cell("") == "(nothing)"
+    assert len(of_page._cell("word " * 100)) < 310
