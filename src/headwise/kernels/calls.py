@@ -19,7 +19,7 @@ from headwise.masks import Causal
 from headwise.masks.frame import Index
 
 _HEIGHT = 256  # rows of a strip: taller ones compute more of what is masked, lower ones call more often
-_ADDED = 1 << 21  # numbers of mask and bias at a time: 8 MiB of float32
+_ADDED = 1 << 21  # numbers of mask and bias at a time: 8 MiB of float32 (twice that of a mask alone)
 _SMALL = 1 << 14  # scores per head below which a mask is applied without looking at its tiles
 _TOGETHER = 1 << 20  # scores per head up to which batch entries with masks of their own share a strip
 
@@ -115,7 +115,7 @@ def _height(problem: Problem) -> int:
 
 def _merged(found: Iterator[Strip], problem: Problem) -> Iterator[Strip]:
     """Join neighbours that want the same keys: fewer, larger calls are a little faster."""
-    room = _ADDED // max(1, problem.frame.k_len) if problem.bias is None else 0
+    room = 2 * _ADDED // max(1, problem.frame.k_len) if problem.bias is None else 0
     last: Strip | None = None
     for strip in found:
         if last is None:
@@ -161,9 +161,8 @@ def _added(problem: Problem, strip: Strip) -> tuple[Index, Tensor | None, Tensor
             return within(cols, kept), None, None
     open_part = strip.partial.stop - strip.partial.start == strip.width
     if added is None and open_part:
-        allow = allow.expand(*allow.shape[:2], strip.height, strip.width)
-        numbers = torch.where(allow, 0.0, torch.full((), minus_inf, dtype=dtype))
-        return cols, numbers, ~allow.any(-1)
+        dead = allow.view(torch.uint8).amax(-1) == 0  # many times as fast as any()
+        return cols, _numbers(allow.expand(*allow.shape[:2], strip.height, strip.width), dtype), dead
     shape = (*allow.shape[:2], strip.height, strip.width)
     if added is None:
         added = torch.zeros(shape, dtype=dtype)
@@ -171,6 +170,14 @@ def _added(problem: Problem, strip: Strip) -> tuple[Index, Tensor | None, Tensor
         added = added.expand(torch.broadcast_shapes(added.shape, shape)).clone()
     added[..., strip.partial].masked_fill_(~allow, minus_inf)
     return cols, added, (added == minus_inf).all(-1)
+
+
+def _numbers(allow: Tensor, dtype: torch.dtype) -> Tensor:
+    """0 where allowed and -inf where not, four times as fast as `torch.where`: 1 - 1 has no bit set, and
+    0 - 1 has all of them, of which -inf has the sign's and the exponent's."""
+    whole, exponent = (torch.int64, -(1 << 52)) if dtype == torch.float64 else (torch.int32, -(1 << 23))
+    bits = torch.empty(allow.shape, dtype=whole, device=allow.device).copy_(allow)
+    return bits.sub_(1).bitwise_and_(exponent).view(dtype)
 
 
 def _kept(strip: Strip, allow: Tensor) -> slice | None:

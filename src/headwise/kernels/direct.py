@@ -1,4 +1,4 @@
-"""torch's fused CPU operation without a plan: for one new query over kept keys, where planning took longer.
+"""torch's fused CPU operation without a plan, for calls that are one call of it: planning took longer.
 
 The same call that the kernel "torch" would make, and the same look at what comes back.
 """
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from headwise.kernels.live import all_finite, all_numbers
+from headwise.kernels.transforms import transforming
 
 _NAME = "_scaled_dot_product_flash_attention_for_cpu"
 _FUSED = getattr(torch.ops.aten, _NAME).default if hasattr(torch.ops.aten, _NAME) else None
@@ -26,13 +27,17 @@ def direct_will_do(x: Tensor) -> bool:
         and not torch.is_grad_enabled()
         and not torch.compiler.is_compiling()
         and not torch.is_autocast_enabled("cpu")
-        and torch._C._functorch.peek_interpreter_stack() is None
-        and torch.autograd.forward_ad._current_level < 0
+        and not transforming()
     )
 
 
-def direct(q: Tensor, k: Tensor, v: Tensor, scale: float, added: Tensor | None) -> Tensor | None:
+def direct(
+    q: Tensor, k: Tensor, v: Tensor, scale: float, added: Tensor | None, *, causal: bool = False
+) -> Tensor | None:
     """Attention(q, k, v) with `added` on the scores; None where something isn't finite, which takes care.
+
+    Args:
+        causal: hide the keys that come later, both counted from the start
 
     Shapes: q [batch, heads, q_len, d], k and v [batch, heads, k_len, d], added [batch, 1, 1, k_len], which
     leaves every query a key -> [batch, heads, q_len, d].
@@ -44,7 +49,7 @@ def direct(q: Tensor, k: Tensor, v: Tensor, scale: float, added: Tensor | None) 
     if added is not None:
         added = added.expand(*added.shape[:2], q.shape[2], k.shape[2])
     out: Tensor
-    out, lse = _FUSED(q, k, v, 0.0, False, attn_mask=added, scale=scale)
+    out, lse = _FUSED(q, k, v, 0.0, causal, attn_mask=added, scale=scale)
     if not all_numbers(out) or (not bool(lse.all()) and not all_finite(q, k)):
         return None
     return out
