@@ -86,6 +86,7 @@ def test_other_counts_are_refused(npm):
 
 def test_mistakes(npm):
     assert "did you mean debian-cloze?" in refused("debian-clozes")
+    assert "which dataset?" in refused("--to", "folder")
     assert "leave out --language" in refused("mnist", "--language", "fr")
     (npm / "file").write_text("")
     assert "holds something else" in refused("mnist", "--to", "file")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import sys
 from pathlib import Path
 
@@ -63,6 +64,7 @@ def fetch(
     Raises:
         UserError: no such dataset, no client, no network, other counts.
     """
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # cleans up, as Ctrl-C does
     with told_plainly():
         dataset = find_dataset(name)
         other = language is not None and language != dataset.language

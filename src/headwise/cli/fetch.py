@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from headwise.cli.applications import AsJson
-from headwise.cli.errors import one_line_errors
+from headwise.cli.errors import UserError, one_line_errors
 
 commands = typer.Typer()
 
@@ -38,6 +38,8 @@ def data(
         from headwise.cli.data import fetch, list_datasets
 
         if name is None:
+            if to is not None or language is not None or fresh or accept:
+                raise UserError("which dataset? `headwise data` lists them; name one")
             list_datasets(as_json=as_json)
         else:
             fetch(name, to=to, language=language, fresh=fresh, accept=accept, as_json=as_json)
