@@ -28,7 +28,7 @@ def scores_of(
     samples = SAMPLES if bootstrap and len(outputs) > 1 else 1
     figures: dict[str, float] = {}
     signature = ""
-    for name, metric in (("bleu", metrics.BLEU()), ("chrf", metrics.CHRF())):
+    for name, metric in (("bleu", metrics.BLEU()), ("chrf", _with_floats(metrics.CHRF()))):
         found: Any = metric.corpus_score(list(outputs), [list(references)], n_bootstrap=samples)
         figures[name] = float(found.score)
         if samples > 1:
@@ -37,3 +37,17 @@ def scores_of(
         if name == "bleu":
             signature = f"sacrebleu {metric.get_signature()}"
     return figures, signature
+
+
+def _with_floats(metric: Any) -> Any:
+    """The metric, with floats as scores. chrF gives 0.0 where nothing is right and numpy's float32 elsewhere;
+    Python's statistics refuses the mean of a bootstrap that meets both."""
+    compute = metric._compute_score_from_stats
+
+    def computed(stats: Any) -> Any:
+        found = compute(stats)
+        found.score = float(found.score)
+        return found
+
+    metric._compute_score_from_stats = computed
+    return metric
