@@ -7,7 +7,7 @@ from pathlib import Path
 import fake_clients
 import pytest
 
-from headwise.applications import DataError
+from headwise.applications import DataError, find, train_application
 from headwise.applications.data_images import load_mnist
 from headwise.applications.data_sounds import load_recordings
 from headwise.applications.datasets import DATASETS, find_dataset, make_dataset
@@ -267,10 +267,20 @@ def test_a_damaged_package(archive, tmp_path):
 def test_names():
     with pytest.raises(DataError, match="did you mean debian-cloze"):
         find_dataset("debian-close")
+    for name, fix in (("digits", "--data digits"), ("multi30k", "hub:bentrevett/multi30k")):
+        with pytest.raises(DataError, match=fix):
+            find_dataset(name)
     with pytest.raises(DataError, match="there are libreoffice-help, "):
         find_dataset("zzz")
     with pytest.raises(DataError, match="leave out --language"):
         make_dataset(find_dataset("mnist"), Path("x"), language="de")
+
+
+def test_training_on_a_dataset_that_was_not_fetched(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match="`headwise data mnist` brings it into data/mnist"):
+        train_application(find("vision"), tmp_path / "run", [Path("mnist")])
+    assert not (tmp_path / "run").exists()
 
 
 def test_where_downloads_are_kept(monkeypatch, tmp_path):

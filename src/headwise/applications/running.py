@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from headwise.applications.base import Application, Say, Settings
+from headwise.applications.datasets import DATASETS
 from headwise.applications.datasets.hub import bring, is_hub
 from headwise.applications.errors import DataError
 from headwise.applications.plain import from_plain
@@ -69,8 +70,12 @@ def local_data(data: Sequence[Path], name: str, say: Say) -> list[Path]:
     """Data as the application called `name` takes it: what the Hugging Face hub has is brought here.
 
     Raises:
-        DataError, MissingExtra: it can't be brought.
+        DataError: it can't be brought; a dataset of `headwise data` that wasn't fetched.
+        MissingExtra: `datasets` isn't installed.
     """
+    for path in data:
+        if str(path) in DATASETS and not path.exists():
+            raise DataError(f"there is no {path} here: `headwise data {path}` brings it into data/{path}")
     return [bring(path, name, say) if is_hub(path) else path for path in data]
 
 

