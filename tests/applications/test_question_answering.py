@@ -151,3 +151,5 @@ def test_answers_are_compared_as_squad_does():
     assert overlap("nine tables", ["nine", "ten"]) == pytest.approx(2 / 3)
     assert overlap("", ["nine"]) == 0
     assert most_frequent(Question("chairs?", CONTEXT, (), (), "")) == "nine"
+    words = "With this and with that the loom weaves, and with this loom they weave."
+    assert most_frequent(Question("a tool?", words, (), (), "")) == "loom"

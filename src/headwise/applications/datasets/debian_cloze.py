@@ -20,20 +20,12 @@ from headwise.applications.datasets.descriptions import (
     read_descriptions,
 )
 from headwise.applications.datasets.tables import write_table
-from headwise.applications.questions import BLANK
+from headwise.applications.questions import BLANK, FUNCTION_WORDS
 
 VAL, TEST = 0.05, 0.10
 WORD = re.compile(r"\w[\w+.-]*\w|\w")
 LETTERS = 4
 """Of an answer at least, unless it has a figure in it."""
-FUNCTION_WORDS = frozenset(
-    """
-    the and for with from that this are can not its your you all any other into than via over such using
-    used use based which when more also only has have was were will does per out off under between them
-    they their there these those been being both each either neither must may might should would could
-    about after before during some then what where who whose while without
-    """.split()  # noqa: SIM905 - a hundred quotes would hide them
-)
 KINDS = frozenset(
     """
     library libraries file files development documentation header headers debug debugging symbols
