@@ -15,9 +15,12 @@ from benchmarks.results import heads as of_heads
 from benchmarks.results import pictures
 from benchmarks.results.drawn import draw_heads
 from benchmarks.results.examples import Output, choose, examples_of
+from benchmarks.results.neighbour import nearest
 from benchmarks.results.sections import Section
+from headwise.applications.bleu import scores_of
 from headwise.applications.plain import from_plain
 from headwise.applications.registry import find
+from headwise.applications.text_files import load_split
 from headwise.cli.errors import UserError
 from headwise.cli.evaluate import evaluate
 from headwise.training.checkpoint import checkpoint_folders, read_state
@@ -67,6 +70,8 @@ def collect(section: Section, run: Path, images: Path, how: How) -> dict[str, An
     outputs = _outputs(run, checkpoint)
     trained: Any = find(section.application).open(run, checkpoint, _warn)
     data = how.data or tuple(Path(path) for path in config["data"]["paths"])
+    if section.application == "translation":
+        _add_neighbour(evaluations, outputs, data, trained)
     examples = examples_of(section.application, trained, outputs, data)
     scores = examples.scores()
     choice = choose(scores, examples.right(scores), examples.score)
@@ -98,6 +103,18 @@ def collect(section: Section, run: Path, images: Path, how: How) -> dict[str, An
         "heads": of_heads.plain(heads),
         "drawn": drawn,
     }
+
+
+def _add_neighbour(
+    evaluations: Sequence[dict[str, Any]], outputs: Sequence[Output], data: Sequence[Path], trained: Any
+) -> None:
+    """Put what needs no model at all beside the other baselines of the test."""
+    training = load_split(data, "train", (trained.settings.source, trained.settings.target))
+    found = nearest([one["input"] for one in outputs], training)
+    figures, _ = scores_of(found, [one["reference"] for one in outputs], bootstrap=False)
+    for one in evaluations:
+        if one["split"] == "test":
+            one["baselines"] = {**one["baselines"], "nearest training sentence's translation": figures}
 
 
 def _warn(line: str) -> None:
