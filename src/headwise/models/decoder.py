@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from headwise.cache import Cache, CrossCache, GrowingCache
 from headwise.masks import Causal, KeyLengths, Mask, all_of
 from headwise.models.decoder_caches import DecoderCaches
+from headwise.models.dropping import dropped
 from headwise.models.encoder import Norm
-from headwise.models.feed_forward import Activation, FeedForward, check_dropout, dropped
+from headwise.models.feed_forward import Activation, FeedForward, check_dropout
 from headwise.multihead import MultiHeadAttention
 
 

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from headwise.models.checks import check_ids, check_integers, check_range
-from headwise.models.feed_forward import check_dropout, dropped
+from headwise.models.dropping import dropped
+from headwise.models.feed_forward import check_dropout
 from headwise.models.stack_config import StackConfig
 from headwise.positions import LearnedPositions, Sinusoidal
 

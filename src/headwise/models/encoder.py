@@ -8,7 +8,8 @@ from typing import Literal
 from torch import Tensor, nn
 
 from headwise.masks.base import Mask
-from headwise.models.feed_forward import Activation, FeedForward, check_dropout, dropped
+from headwise.models.dropping import dropped
+from headwise.models.feed_forward import Activation, FeedForward, check_dropout
 from headwise.multihead import MultiHeadAttention
 
 Norm = Literal["post", "pre"]

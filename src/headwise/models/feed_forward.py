@@ -7,6 +7,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from headwise.kernels.quantities import check_share
+from headwise.models.dropping import dropped
 
 Activation = Literal["relu", "gelu"]
 
@@ -63,11 +64,3 @@ class FeedForward(nn.Module):
 def check_dropout(dropout: float) -> None:
     """Raise TypeError or ValueError unless dropout is a number, 0 <= dropout < 1."""
     check_share("dropout", dropout)
-
-
-def dropped(dropout: nn.Module, x: Tensor) -> Tensor:
-    """dropout(x), without the call where nothing would be dropped: in decoding it shows."""
-    if type(dropout) is nn.Dropout and not (dropout.training and dropout.p):
-        return x
-    out: Tensor = dropout(x)
-    return out
