@@ -11,6 +11,7 @@ from headwise.masks import Allow, KeyLengths, Mask, all_of
 from headwise.models.bert_config import BertConfig
 from headwise.models.bert_tokens import BertTokens
 from headwise.models.checks import check_ids, check_integers, check_range
+from headwise.models.dropping import dropped
 from headwise.models.encoder import Encoder
 
 
@@ -32,7 +33,7 @@ class BertEmbeddings(nn.Module):
         # without types every token is of the first kind: one row of the table, no index tensor
         kind = self.token_type.weight[0] if token_types is None else self.token_type(token_types)
         x = self.word(ids) + kind + self.position.weight[: ids.shape[-1]]  # [batch, length, d_model]
-        out: Tensor = self.dropout(self.norm(x))
+        out: Tensor = dropped(self.dropout, self.norm(x))
         return out
 
 

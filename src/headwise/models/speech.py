@@ -20,6 +20,7 @@ from headwise.models.checks import check_lengths
 from headwise.models.decoder import Decoder
 from headwise.models.decoder_caches import DecoderCaches
 from headwise.models.decoding.steppers import MemoryStepper, check_mode
+from headwise.models.dropping import dropped
 from headwise.models.embeddings import Embeddings, TokenEmbedding, positions_from
 from headwise.models.encoder import Norm
 from headwise.models.stack_config import TokenConfig
@@ -140,7 +141,7 @@ class SpeechTransformer(nn.Module):
         if self.positions is not None:
             x = self.positions(x)
         mask = encoder_mask(self.config, KeyLengths(lengths))
-        memory: Tensor = self.encoder(self.dropout(x), mask=mask)
+        memory: Tensor = self.encoder(dropped(self.dropout, x), mask=mask)
         return memory, lengths
 
     def decode(

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from headwise.models.building import AttentionFactory, encoder_from, encoder_mask
+from headwise.models.dropping import dropped
 from headwise.models.embeddings import positions_from
 from headwise.models.encoder import Norm
 from headwise.models.feed_forward import Activation
@@ -92,7 +93,7 @@ class VisionTransformer(nn.Module):
         x = torch.cat((first, x), dim=1)  # [batch, 1 + n, d_model]
         if self.positions is not None:
             x = self.positions(x)
-        x = self.encoder(self.dropout(x), mask=encoder_mask(self.config))
+        x = self.encoder(dropped(self.dropout, x), mask=encoder_mask(self.config))
         out: Tensor = self.classes(x[:, 0])
         return out
 
