@@ -44,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--note", default="", help="what has to be known of the run, in a sentence")
     parser.add_argument("--observe", type=int, default=OBSERVED, help="inputs that heads are observed on")
+    parser.add_argument("--unfinished", action="store_true", help="take a run that could still go on")
     parser.add_argument("--docs", type=Path, default=page.DOCS, help="the folder that holds results.md")
     given = parser.parse_args(arguments)
     if given.section is not None:
@@ -52,7 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.run is None:
             parser.error(f"name the folder of a run for {given.section}")
         how = How(
-            tuple(given.data), tuple(given.checkpoint or ("best",)), given.threads, given.note, given.observe
+            data=tuple(given.data),
+            checkpoints=tuple(given.checkpoint or ("best",)),
+            threads=given.threads,
+            note=given.note,
+            observed=given.observe,
+            unfinished=given.unfinished,
         )
         try:
             facts = collect(BY_NAME[given.section], given.run, given.docs / "images" / "results", how)

@@ -43,6 +43,7 @@ class How:
         threads: of the training, on this machine, where the run itself doesn't say
         note: what has to be known of the run, in a sentence
         observed: inputs that heads are observed on
+        unfinished: whether a run is taken that could go on
     """
 
     data: tuple[Path, ...] = ()
@@ -50,6 +51,7 @@ class How:
     threads: int | None = None
     note: str = ""
     observed: int = OBSERVED
+    unfinished: bool = False
 
 
 def collect(section: Section, run: Path, images: Path, how: How) -> dict[str, Any]:
@@ -66,6 +68,13 @@ def collect(section: Section, run: Path, images: Path, how: How) -> dict[str, An
     states = [read_state(folder) for folder in checkpoint_folders(run)]
     if not states or not states[-1].get("best"):
         raise ValueError(f"{run} has no validated checkpoint yet: let it go on")
+    whole = finished(config["recipe"], states[-1])
+    if not whole and not how.unfinished:
+        step, minutes = states[-1]["step"], states[-1]["seconds"] / 60
+        raise ValueError(
+            f"{run} isn't finished: it is at step {step:,} after {minutes:.0f} minutes; let it "
+            "go on (--resume), or take it as it is by --unfinished"
+        )
     checkpoint, evaluations = _evaluations(section, run, how)
     outputs = _outputs(run, checkpoint)
     trained: Any = find(section.application).open(run, checkpoint, _warn)
@@ -88,6 +97,7 @@ def collect(section: Section, run: Path, images: Path, how: How) -> dict[str, An
         **_training(run, states[-1]),
         "parameters": sum(one.numel() for one in trained.model.parameters()),
         "machine": config.get("machine") or ({**machine(), "threads": how.threads} if how.threads else None),
+        "finished": whole,
         "note": how.note,
         "checkpoint": checkpoint,
         "evaluations": evaluations,
@@ -103,6 +113,13 @@ def collect(section: Section, run: Path, images: Path, how: How) -> dict[str, An
         "heads": of_heads.plain(heads),
         "drawn": drawn,
     }
+
+
+def finished(recipe: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
+    """Whether a run came to one of the ends that its recipe sets."""
+    ends = (("steps", state["step"]), ("epochs", state["epoch"]), ("patience", state["stale"]))
+    spent = recipe["budget_minutes"] is not None and state["seconds"] >= 60 * recipe["budget_minutes"]
+    return spent or any(recipe[name] is not None and reached >= recipe[name] for name, reached in ends)
 
 
 def _add_neighbour(

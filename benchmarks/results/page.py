@@ -134,6 +134,8 @@ def _training(facts: Mapping[str, Any]) -> Iterator[str]:
         f"{facts['seed']}, {facts['precision']}. Best {_said(best['metric'])} in validation, "
         f"{shown(best['metric'], best['value'])}, at step {best['step']:,}{when}."
     )
+    if not facts["finished"]:
+        yield "- **Stopped before its end**: its recipe would let it go on."
     if machine:
         threads = f"{machine['threads']} thread{'s' if machine['threads'] != 1 else ''}"
         yield (

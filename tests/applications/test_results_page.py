@@ -12,7 +12,7 @@ from benchmarks.results import collect as collecting
 from benchmarks.results import heads as of_heads
 from benchmarks.results import page as of_page
 from benchmarks.results.__main__ import main
-from benchmarks.results.collect import evaluation, options_of
+from benchmarks.results.collect import evaluation, finished, options_of
 from benchmarks.results.sections import BY_NAME, SECTIONS, Section, Target, asked, goal, shown
 from corpus import COUNTS
 from test_speech import TINY as TINY_SPEECH
@@ -220,19 +220,44 @@ def test_texts_of_every_kind_are_shown(docs, tmp_path, name):
     assert drawn.exists() == (name == "summaries")
 
 
+def test_a_run_is_finished_at_any_of_its_ends():
+    recipe = {"steps": 10, "epochs": None, "patience": 3, "budget_minutes": 2.0}
+    state = {"step": 9, "epoch": 99, "stale": 2, "seconds": 119.9}
+    assert not finished(recipe, state)
+    for end in ({"step": 10}, {"stale": 3}, {"seconds": 120.0}):
+        assert finished(recipe, state | end)
+    assert finished(recipe | {"epochs": 99}, state)
+
+
+def test_a_run_that_was_stopped_is_taken_on_request(docs, translated, tmp_path):
+    run = shutil.copytree(translated, tmp_path / "run")
+    config = run / "config.json"
+    config.write_text(
+        config.read_text(encoding="utf-8").replace('"steps": 150', '"steps": 151'), encoding="utf-8"
+    )
+    text, _ = write(docs, "multi30k", run, "--unfinished")
+    assert "Stopped before its end" in text
+
+
 def test_what_cannot_be_written_is_said_in_a_line(docs, translated, tmp_path, capsys):
     before = (docs / "results.md").read_text()
     translated = shutil.copytree(translated, tmp_path / "run")
     assert main(["digits", str(translated), "--docs", str(docs)]) == 2
     assert main(["multi30k", str(tmp_path / "nothing"), "--docs", str(docs)]) == 2
+    config = translated / "config.json"
+    config.write_text(
+        config.read_text(encoding="utf-8").replace('"steps": 150', '"steps": 151'), encoding="utf-8"
+    )
+    assert main(["multi30k", str(translated), "--docs", str(docs)]) == 2
     for folder in (translated / "checkpoints").iterdir():
         shutil.rmtree(folder)
     assert main(["multi30k", str(translated), "--docs", str(docs)]) == 2
     lines = capsys.readouterr().err.strip().split("\n")
-    assert len(lines) == 3
+    assert len(lines) == 4
     assert "is of 'translation'" in lines[0]
     assert "there is no run" in lines[1]
-    assert "no validated checkpoint" in lines[2]
+    assert "isn't finished: it is at step 150" in lines[2]
+    assert "no validated checkpoint" in lines[3]
     assert (docs / "results.md").read_text() == before
     for wrong in (["multi31k"], ["multi30k"]):
         with pytest.raises(SystemExit):
