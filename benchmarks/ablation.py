@@ -24,7 +24,7 @@ from typing import Any
 
 from benchmarks.results import ablation_page
 from headwise.applications import DataError, find, train_application
-from headwise.training import SettingError
+from headwise.training import SettingError, TrainingStopped
 from headwise.training.files import replace_file
 from headwise.training.machine import machine
 from headwise.training.metrics import read_metrics
@@ -296,6 +296,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             said = f"{number} of {len(missing)}: {cell.name}, {found['figure']} {found['value']:.2f}"
             print(f"{said}, about {hours:.1f} hours left", file=sys.stderr, flush=True)
         facts = collect(plan, every)
+    except TrainingStopped as stopped:
+        print(f"{stopped} (here: the same command again)", file=sys.stderr)
+        return stopped.exit_code
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

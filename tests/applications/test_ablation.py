@@ -10,7 +10,7 @@ from benchmarks.ablation import Cell, Plan, cells, main, write_toy
 from benchmarks.results import ablation_page
 
 from headwise.models import Transformer, TransformerConfig
-from headwise.training import SettingError
+from headwise.training import SettingError, TrainingStopped
 
 SMALL = ["--set", "d_model=16", "--set", "d_ff=16", "--set", "num_layers=1", "--toy-steps", "2"]
 SMALL += ["--seeds", "1", "--set", "warmup=1", "--only", "task=copy"]
@@ -136,6 +136,16 @@ def test_an_estimate_trains_nothing_that_is_kept(few, tmp_path, capsys):
     assert main(["--out", str(tmp_path / "runs"), *SMALL, "--estimate"]) == 0
     assert "hours in all" in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["data"]
+
+
+def test_a_stop_is_told_in_a_line(few, tmp_path, monkeypatch, capsys):
+    def stop(*args, **kwargs):
+        raise TrainingStopped("stopped by SIGTERM", 143)
+
+    monkeypatch.setattr(ablation, "estimates", lambda plan, missing: [])
+    monkeypatch.setattr(ablation, "train_application", stop)
+    assert main(["--out", str(tmp_path), *SMALL]) == 143
+    assert capsys.readouterr().err == "stopped by SIGTERM (here: the same command again)\n"
 
 
 def test_mistakes_are_told_in_a_line(tmp_path, capsys):
