@@ -1,6 +1,8 @@
-"""Draw the README's picture: the report on the sample text, as Chromium shows it.
+"""Draw the pages of `headwise see` as Chromium shows them: the report on the sample text, for the README, or
+the page of a trained run, for docs/see.md.
 
     python docs/make_pictures.py
+    python docs/make_pictures.py runs/en-de "Two men are walking along the beach."
 
 Needs Chromium (Debian: apt-get install chromium).
 """
@@ -19,20 +21,31 @@ from playwright.sync_api import sync_playwright
 
 from headwise.cli.look import look, open_model
 from headwise.cli.report import render
+from headwise.cli.runs.report import render as render_run
+from headwise.cli.see_run import Options, look_at
 from headwise.cli.text import read_text
 
 PICTURE = Path(__file__).parent / "images" / "report.png"
+RUN_PICTURE = PICTURE.with_name("alignment.png")
 HEAD = (2, 9)  # looks for other places of the same token
 PAIR = (83, 50)  # "The lamp was afraid" looks back at "had broken the lamp"
 
 
 def main() -> None:
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        sys.exit("this needs Chromium: apt-get install chromium (or set CHROMIUM to its path)")
+    if len(sys.argv) > 1:
+        draw(RUN_PICTURE, render_run(look_at(sys.argv[1:], Options())))
+        return
     text = read_text(None)
     model, name = open_model("minilm")
     page = render(look(model, name, text.content), text=text.content, origin=text.origin, start=HEAD)
+    draw(PICTURE, page, "([query, key]) => { pointAt(query, key, false); showToken(query); }", list(PAIR))
+
+
+def draw(picture: Path, page: str, script: str | None = None, argument: list[int] | None = None) -> None:
+    """Write a page's upper part as a PNG, after a script has run in it."""
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        sys.exit("this needs Chromium: apt-get install chromium (or set CHROMIUM to its path)")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         file = Path(folder) / "report.html"
         file.write_text(page, encoding="utf-8")
@@ -41,11 +54,12 @@ def main() -> None:
         view = browser.new_page(viewport={"width": 1240, "height": 840}, color_scheme="light")
         view.goto(file.as_uri())
         view.wait_for_selector("html[data-ready=yes]")
-        view.evaluate("([query, key]) => { pointAt(query, key, false); showToken(query); }", list(PAIR))
-        PICTURE.parent.mkdir(exist_ok=True)
-        PICTURE.write_bytes(squeeze(view.screenshot()))
+        if script is not None:
+            view.evaluate(script, argument)
+        picture.parent.mkdir(exist_ok=True)
+        picture.write_bytes(squeeze(view.screenshot()))
         browser.close()
-    print(f"{PICTURE}: {PICTURE.stat().st_size // 1000} kB")
+    print(f"{picture}: {picture.stat().st_size // 1000} kB")
 
 
 def squeeze(png: bytes) -> bytes:

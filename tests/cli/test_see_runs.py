@@ -22,7 +22,7 @@ from headwise.multihead import MultiHeadAttention
 
 PARTS = {
     "translation": ["cross", "encoder", "decoder"],
-    "summarization": ["cross", "encoder", "decoder"],
+    "summarization": ["cross", "copy", "encoder", "decoder"],
     "question-answering": ["encoder"],
     "vision": ["encoder", "rollout"],
     "speech": ["cross", "encoder", "decoder"],
@@ -90,9 +90,13 @@ def check_maps(parts, weights):
     for part in parts:
         if part.key == "rollout":
             continue
-        kind = "cross_attention" if part.key == "cross" else "self_attention"
-        stack = "encoder" if part.key == "encoder" else "decoder"
-        own = [one for name, one in weights.items() if name.endswith(kind) and f"{stack}.layers" in name]
+        ends, stack = {
+            "cross": ("cross_attention", "decoder.layers"),
+            "copy": ("copy_attention", ""),
+            "encoder": ("self_attention", "encoder.layers"),
+            "decoder": ("self_attention", "decoder.layers"),
+        }[part.key]
+        own = [one for name, one in weights.items() if name.endswith(ends) and stack in name]
         assert len(own) == part.layers
         whole = torch.stack(own)
         torch.testing.assert_close(part.maps[:, :-1].double(), whole, atol=3e-6, rtol=0)
@@ -247,6 +251,13 @@ def test_a_summary_says_what_is_cut(tiny_run):
     assert result.output == trained.summarize([text], beam=1)[0]
     assert len(parts[0].keys.labels) == 13
     assert re.fullmatch(r"The text has \d+ tokens, and the run reads the first 13\.", notes[0])
+    tokens = trained.tokens
+    source = [*tokens.encode([" ".join(text.split())])[0][:12], tokens.eos_id]
+    before = [tokens.bos_id, *tokens.encode([result.output])[0]]
+    if len(before) == len(parts[0].queries.labels):  # what was written may be spelled in several ways
+        ids = torch.tensor([source]), torch.tensor([before]), torch.tensor([len(source)])
+        weights, _ = dense(trained.model, lambda: trained.model(*ids))
+        check_maps(parts, weights)
 
 
 @pytest.mark.parametrize("name", list(MAKE))

@@ -100,7 +100,7 @@ def _part(part: Part, layer: int | None, head: int | None) -> dict[str, Any]:
         "sharpest_layer": part.sharpest,
         "facts": heads,
     }
-    if part.key in ("cross", "rollout"):
+    if part.key in ("cross", "copy", "rollout"):
         at = part.layers - 1 if part.key == "rollout" else part.sharpest
         whole["mean"] = {"layer": at, "weights": _matrix(part.mean(at))}
     return whole

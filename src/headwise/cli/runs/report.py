@@ -41,16 +41,18 @@ def render(view: View, *, layer: int | None = None, head: int | None = None) -> 
         _, height, width = view.result.pixels.shape
         image = {"href": png(_colours(view.result.pixels)), "width": width, "height": height}
     sound = _sound(view.result, axes) if isinstance(view.result, Heard) else None
+    row = _row(view)
     found = [one for part in parts for line in part.facts for one in line]
     kinds = [one.verdict.kind for one in found]
     data = {
         "what": what,
         "axes": [_axis(axis) for axis in axes],
-        "parts": [_part(part, axes) for part in parts],
+        "parts": [_part(part, axes, row or 0) for part in parts],
         "rows": [{"part": part, "layer": one} for part, one in rows],
         "first": _first(view, rows, layer, head),
         "image": image,
         "sound": sound,
+        "row": row,
     }
     return assemble(
         "run.html.j2",
@@ -89,6 +91,16 @@ def _first(view: View, rows: list[tuple[int, int]], layer: int | None, head: int
     return rows.index((number, at)), column if head is None else head
 
 
+def _row(view: View) -> int | None:
+    """The query that a page opens with, where one is of more interest than that of the strongest pair: the
+    class token, the first token of an answer."""
+    if isinstance(view.result, Classified):
+        return 0
+    if isinstance(view.result, Answered):
+        return _cell(view.result.starts[0][0], view.parts[0].queries)
+    return None
+
+
 def _axis(axis: Axis) -> dict[str, Any]:
     return {
         "kind": axis.kind,
@@ -100,7 +112,7 @@ def _axis(axis: Axis) -> dict[str, Any]:
     }
 
 
-def _part(part: Part, axes: list[Axis]) -> dict[str, Any]:
+def _part(part: Part, axes: list[Axis], row: int) -> dict[str, Any]:
     places = {id(axis): place for place, axis in enumerate(axes)}
     unit = part.keys.unit
     return {
@@ -112,13 +124,16 @@ def _part(part: Part, axes: list[Axis]) -> dict[str, Any]:
         "names": {kind: worded(name, unit) for kind, name in NAMES.items()},
         "meanings": _meanings(part.keys),
         "facts": [
-            [*(_facts(part, one) for one in (part.facts[at] if part.facts else ())), _mean(part, at)]
+            [
+                *(_facts(part, one, row) for one in (part.facts[at] if part.facts else ())),
+                _mean(part, at, row),
+            ]
             for at in range(part.layers)
         ],
     }
 
 
-def _facts(part: Part, one: Facts) -> dict[str, Any]:
+def _facts(part: Part, one: Facts, row: int) -> dict[str, Any]:
     return {
         "kind": one.verdict.kind,
         "also": [list(pair) for pair in one.verdict.also],
@@ -133,15 +148,20 @@ def _facts(part: Part, one: Facts) -> dict[str, Any]:
             _cell(one.strongest.key, part.keys),
             round(one.strongest.weight, 3),
         ],
-        "of_class": int(part.maps[one.layer, one.head, 0].argmax()),
+        "of_row": _best(part.maps[one.layer, one.head], row),
     }
+
+
+def _best(matrix: Tensor, row: int) -> int:
+    """What a query gives most to; the first query, where there is no such row."""
+    return int(matrix[row if row < len(matrix) else 0].argmax())
 
 
 def _cell(place: int, axis: Axis) -> int:
     return place * axis.cells // len(axis.labels)
 
 
-def _mean(part: Part, layer: int) -> dict[str, Any]:
+def _mean(part: Part, layer: int, row: int) -> dict[str, Any]:
     """What the page says of the mean over heads."""
     weights = part.mean(layer).clone()
     for axis, side in ((part.queries, 0), (part.keys, 1)):
@@ -161,7 +181,7 @@ def _mean(part: Part, layer: int) -> dict[str, Any]:
         "shares": {},
         "even": {},
         "strongest": [query, key, round(float(part.mean(layer)[query, key]), 3)],
-        "of_class": int(part.mean(layer)[0].argmax()),
+        "of_row": _best(part.mean(layer), row),
     }
 
 
@@ -184,7 +204,8 @@ def _grid(part: Part, first_row: int) -> dict[str, Any]:
         mean |= {"label": f"layer {layer}, mean over the heads", "short": "mean"}
         if not part.heads:
             mean |= {"words": "up to this layer", "label": f"layer {layer}", "short": str(layer)}
-        line.append(mean)
+        if len(heads) != 1:  # the mean over one is that one
+            line.append(mean)
         cells.append([{**cell, "row": first_row + layer, "column": at} for at, cell in enumerate(line)])
     lines = [{"title": f"Layer {layer}", "cells": line} for layer, line in enumerate(cells)]
     if not part.heads:  # one map for each layer: all in a line

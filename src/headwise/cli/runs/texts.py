@@ -18,8 +18,10 @@ from headwise.cli.runs.watching import Watch, watch
 from headwise.models.text_encoder import best_spans
 
 LIKELIEST = 5
+BLANK = "␣"  # a token that is nothing but blanks
 ENCODER = "every token of the input looks at all of them"
 DECODER = "every token of the output looks at itself and those before it"
+COPY = "where in the input (column) a token of the output (row) would be copied from"
 CROSS = "before a token of the output is written (row), the tokens of the input (columns) are looked at"
 
 
@@ -54,6 +56,11 @@ def _written(
     before, after = [tokens.bos_id, *written], [*written, tokens.eos_id]
     input_axis = text_axis("input", source, tokens)
     read_axis, write_axis = text_axis("output", before, tokens), text_axis("output", after, tokens)
+    copying = [
+        Watch("copy", "Copying", COPY, name, write_axis, input_axis)
+        for name, _ in trained.model.named_modules()
+        if name.endswith("copy_attention")
+    ]
     watches = [
         Watch(
             "cross",
@@ -63,6 +70,7 @@ def _written(
             write_axis,
             input_axis,
         ),
+        *copying,
         Watch(
             "encoder",
             "Encoder self-attention",
@@ -91,7 +99,7 @@ def _written(
 def text_axis(name: str, ids: Sequence[int], tokens: Tokens) -> Axis:
     """Tokens as they are read; special ones are those of the tokenizer, not what spells like them."""
     special = {tokens.pad_id, tokens.bos_id, tokens.eos_id}
-    labels = (piece.strip() or piece or "∅" for piece in tokens.pieces(ids))
+    labels = (piece.strip() or BLANK for piece in tokens.pieces(ids))
     return Axis(name, "text", tuple(labels), tuple(one in special for one in ids))
 
 

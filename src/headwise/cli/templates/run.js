@@ -139,7 +139,7 @@ function opened(row, head, query) {
 }
 
 function startingPair(row, head) {
-  return keysOf(row).kind === "patches" ? [0, factsOf(row, head).of_class] : factsOf(row, head).strongest;
+  return page.row === null ? factsOf(row, head).strongest : [page.row, factsOf(row, head).of_row];
 }
 
 function showKeys(given, query) {
