@@ -50,7 +50,7 @@ class Pointer(nn.Module):
     and decoding take them as they are. Adding a number to all scores changes nothing, so only those of the
     source's tokens w need another value than their logit:
 
-        score_w = logit_w + softplus(logsumexp(logits) + log((1 - p_gen) / p_gen) + log(sum_i a_i) - logit_w)
+        score_w = logit_w + softplus(log((1 - p_gen) / p_gen) + log(sum_i a_i) - log_softmax(logits)_w)
 
     which neither overflows nor meets log 0. Computed in float32 or better.
 
@@ -116,5 +116,5 @@ def mixed(logits: Tensor, copying: Tensor, odds: Tensor, places: Places) -> Tens
     mass = torch.zeros_like(copying).scatter_add(-1, first, copying)  # of a token, at its first place
     here = mass > 0  # neither padding nor a later place
     safe = torch.where(here, mass, 1.0)
-    more = logits.logsumexp(-1, keepdim=True) + odds + safe.log() - logits.gather(-1, ids)
+    more = odds + safe.log() - logits.log_softmax(-1).gather(-1, ids)
     return logits.scatter_add(-1, ids, torch.where(here, F.softplus(more), 0.0))
