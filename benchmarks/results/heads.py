@@ -15,7 +15,8 @@ from torch import Tensor
 import headwise as hw
 from headwise.observers import Observations
 
-KINDS = ("encoder self-attention", "decoder self-attention", "cross-attention")
+KINDS = ("encoder self-attention", "decoder self-attention", "cross-attention", "copying")
+ACROSS = KINDS[2:]  # from what is written to what is read
 OBSERVERS = (
     hw.Entropy(),
     hw.Distance(),
@@ -44,7 +45,7 @@ class Head:
             there is one
         first, last: what it gives to the first and the last key
         surest: its largest weight
-        order: of cross-attention: the correlation of a query's place with that of its heaviest key
+        order: of those from output to input: the correlation of a query's place with that of its heaviest key
     """
 
     kind: str
@@ -84,7 +85,9 @@ class _Sums:
 
 
 def kind_of(name: str) -> str:
-    """Which of the three uses of attention a module's name stands for."""
+    """Which of the three uses of attention a module's name stands for, or the head that copies."""
+    if "copy_attention" in name:
+        return KINDS[3]
     if "cross_attention" in name:
         return KINDS[2]
     return KINDS[1] if re.search(r"(^|\.)decoder\.", name) else KINDS[0]
@@ -125,7 +128,7 @@ def _add(sums: _Sums, kind: str, seen: Observations) -> None:
     sums.add("surest", seen["max_weight"].value[0])
     sums.add("first", seen["mass[first]"][0])
     sums.add("last", seen["mass[last]"][0])
-    if kind == KINDS[2]:
+    if kind in ACROSS:
         sums.add("order", _order(seen["max_weight"].key[0])[:, None] if queries > 2 else entropy[:, :0])
         return
     sums.add("distance", seen["distance"][0])
@@ -171,7 +174,8 @@ def words(head: Head, places: Mapping[str, str]) -> str:
 
     - it gives half of its weight or more to one place ("looks at ...")
     - its entropy is 0.8 of the largest possible or more ("spreads evenly")
-    - cross-attention: its heaviest keys follow the order of the queries, with a correlation of 0.8 or more
+    - from output to input: its heaviest keys follow the order of the queries, with a correlation of 0.8
+      or more
     - its largest weight is half or more on average ("picks one")
     - none ("a mixture")
 
@@ -183,7 +187,7 @@ def words(head: Head, places: Mapping[str, str]) -> str:
         return f"looks at {places[name]}"
     if head.evenness >= EVENLY:
         return "spreads evenly"
-    if head.kind == KINDS[2] and head.order >= IN_ORDER:
+    if head.kind in ACROSS and head.order >= IN_ORDER:
         return "follows the order of the input"
     return "picks one, wherever it stands" if head.surest >= MOSTLY else "a mixture"
 
@@ -198,7 +202,7 @@ def places_of(application: str, kind: str) -> dict[str, str]:
         "speech": {"first": "the first frame", "last": "the last frame"},
         "question-answering": {"first": "the beginning, [BOS]", "last": "the end, [EOS]"},
     }.get(application, {"first": "the first token", "last": "the end of the input, [EOS]"})
-    if kind == KINDS[2]:
+    if kind in ACROSS:
         return ends
     if application == "vision":
         found |= {"previous": "the patch to the left", "following": "the patch to the right"}
@@ -216,7 +220,7 @@ def extremes(heads: Sequence[Head], places: Mapping[str, str]) -> list[tuple[str
 
     add("narrowest", "entropy", "entropy {:.2f} nats", least=True)
     add("broadest", "entropy", "entropy {:.2f} nats")
-    if heads[0].kind == KINDS[2]:
+    if heads[0].kind in ACROSS:
         add("most in the order of the input", "order", "correlation {:.2f}")
     else:
         add("nearest", "distance", "{:.1f} positions away on average", least=True)

@@ -270,7 +270,7 @@ def _heads(section: Section, facts: Mapping[str, Any]) -> Iterator[str]:
         counts = Counter(of_heads.words(head, places) for head in some)
         listed = ", ".join(f"{count} {word}" for word, count in sorted(counts.items(), key=_often))
         yield ""
-        yield f"*{_capital(kind)}*, {len(some)} heads: {listed}."
+        yield f"*{_capital(kind)}*, {len(some)} {'head' if len(some) == 1 else 'heads'}: {listed}."
         yield ""
         yield "| which | head | | in a word |"
         yield "|---|---|---|---|"

@@ -189,7 +189,7 @@ def test_speech_is_shown_with_the_sounds_of_its_evaluation(docs, tmp_path):
         find("speech"), run, [folder], changes=[*few, "warmup=1", "steps=3", "validate_every=3"], show=False
     )
     text, facts = write(docs, "fsdd", run)
-    assert {head["kind"] for head in facts["heads"]} == set(of_heads.KINDS)
+    assert {head["kind"] for head in facts["heads"]} == set(of_heads.KINDS) - {"copying"}
     assert "Accuracy is of 15 single recordings" in text
     assert "| nothing heard |  | 100.0 % |" in text
     assert all(row["input"].endswith(".wav") for row in facts["outputs"]["rows"])
@@ -216,6 +216,8 @@ def test_texts_of_every_kind_are_shown(docs, tmp_path, name):
     assert len(facts["outputs"]["rows"]) >= 3
     assert "Encoder self-attention" in text
     assert ("Cross-attention" in text) == (name == "summaries")
+    assert ("*Copying*, 1 head: " in text) == (name == "summaries")
+    assert [head["head"] for head in facts["heads"] if head["kind"] == "encoder self-attention"] == [0, 1]
     drawn = docs / "images" / "results" / f"{name}-heads.svg"
     assert drawn.exists() == (name == "summaries")
 
