@@ -33,7 +33,7 @@ PAIR = (83, 50)  # "The lamp was afraid" looks back at "had broken the lamp"
 
 def main() -> None:
     if len(sys.argv) > 1:
-        draw(RUN_PICTURE, render_run(look_at(sys.argv[1:], Options())))
+        draw(RUN_PICTURE, render_run(look_at(sys.argv[1:], Options())), height=1160)
         return
     text = read_text(None)
     model, name = open_model("minilm")
@@ -41,7 +41,14 @@ def main() -> None:
     draw(PICTURE, page, "([query, key]) => { pointAt(query, key, false); showToken(query); }", list(PAIR))
 
 
-def draw(picture: Path, page: str, script: str | None = None, argument: list[int] | None = None) -> None:
+def draw(
+    picture: Path,
+    page: str,
+    script: str | None = None,
+    argument: list[int] | None = None,
+    *,
+    height: int = 840,
+) -> None:
     """Write a page's upper part as a PNG, after a script has run in it."""
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
@@ -51,7 +58,7 @@ def draw(picture: Path, page: str, script: str | None = None, argument: list[int
         file.write_text(page, encoding="utf-8")
         root = getattr(os, "geteuid", lambda: 1)() == 0  # Chromium's sandbox refuses to run as root
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"] if root else [])
-        view = browser.new_page(viewport={"width": 1240, "height": 840}, color_scheme="light")
+        view = browser.new_page(viewport={"width": 1240, "height": height}, color_scheme="light")
         view.goto(file.as_uri())
         view.wait_for_selector("html[data-ready=yes]")
         if script is not None:

@@ -1,8 +1,10 @@
 """A head's name at, just below and far from each threshold."""
 
+from dataclasses import replace
+
 import pytest
 
-from headwise.cli.classify import BROAD, NAMES, RULES, SPECIFIC, classify
+from headwise.cli.classify import BROAD, NAMES, RULES, SPECIFIC, Verdict, classify
 
 NOTHING = dict.fromkeys((*SPECIFIC, "nearby"), 0.0)
 EVEN = dict.fromkeys((*SPECIFIC, "nearby"), 0.01)
@@ -72,4 +74,14 @@ def test_kinds_that_the_text_lacks_are_no_obstacle():
 def test_the_rules_state_every_threshold():
     for number in ("40%", "20%", "2 times", "80%"):
         assert number in RULES
-    assert set(SPECIFIC) | {"nearby", "broad", "mixed"} == set(NAMES)
+    assert set(SPECIFIC) | {"nearby", "single", "broad", "mixed"} == set(NAMES)
+
+
+def test_words_speak_of_what_the_keys_are():
+    near = Verdict("nearby", 0.6, (("first", 0.3),))
+    assert near.words == "nearby tokens 60%, first 30%"
+    assert replace(near, unit="frame").words == "nearby frames 60%, first 30%"
+    assert replace(near, unit="patch").words == "nearby patches 60%, class token 30%"
+    assert Verdict("first", 0.5, unit="patch").words == "class token 50%"
+    assert Verdict("previous", 0.5, unit="frame").words == "previous frame 50%"
+    assert Verdict("single", None).words == "single keys"
