@@ -83,12 +83,8 @@ def render(view: View, *, layer: int | None = None, head: int | None = None) -> 
 
 
 def _first(view: View, rows: list[tuple[int, int]], layer: int | None, head: int | None) -> tuple[int, int]:
-    key, at, column = view.first
-    number = next(place for place, part in enumerate(view.parts) if part.key == key)
-    part = view.parts[number]
-    if layer is not None and layer < part.layers:
-        at = layer
-    return rows.index((number, at)), column if head is None else head
+    part, at = view.opening(layer)
+    return rows.index((view.parts.index(part), at)), part.heads if head is None else head
 
 
 def _row(view: View) -> int | None:

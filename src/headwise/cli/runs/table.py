@@ -121,9 +121,7 @@ def marked(found: Answered) -> str:
 def matrix_of(view: View, layer: int | None, head: int | None) -> tuple[Part, Tensor, str]:
     """The part, the map and its name that are shown at length: those that were asked for, else what says
     most."""
-    key, sharpest, _ = view.first
-    part = view.part(key) or view.parts[0]
-    at = sharpest if layer is None or layer >= part.layers else layer
+    part, at = view.opening(layer)
     if head is None:
         why = ", the sharpest" if layer is None and part.key == "cross" else ""
         title = f"{part.title}, mean over the heads of layer {at}{why}"

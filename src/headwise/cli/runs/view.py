@@ -224,11 +224,13 @@ class View:
     def row_sum_error(self) -> float:
         return max(part.row_sum_error for part in self.parts)
 
-    @property
-    def first(self) -> tuple[str, int, int]:
-        """Part, layer and column that say most: the mean over heads of the sharpest layer of an alignment;
-        where there is none, that of the last layer."""
-        part = self.part("cross")
-        if part is None:
-            return self.parts[0].key, self.parts[0].layers - 1, self.parts[0].heads
-        return part.key, part.sharpest, part.heads
+    def opening(self, layer: int | None = None) -> tuple[Part, int]:
+        """Part and layer that say most: the sharpest layer of an alignment; without one, the last layer.
+
+        Args:
+            layer: the one that is asked for, of the first part that has it
+        """
+        part = self.part("cross") or self.parts[0]
+        if layer is not None:
+            return (part if layer < part.layers else next(p for p in self.parts if p.layers > layer)), layer
+        return part, part.sharpest if part.key == "cross" else part.layers - 1

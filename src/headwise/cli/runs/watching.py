@@ -156,7 +156,8 @@ def _shares(watch: Watch, rows: Mapping[str, Tensor], queries: Tensor) -> dict[s
     if watch.near:
         found["nearby"] = _mean(near, queries)
     if watch.ids is not None:
-        copies = (watch.ids[:, None] == watch.ids).sum(1) > 1
+        _, number, counts = watch.ids.unique(return_inverse=True, return_counts=True)
+        copies = counts[number] > 1
         found["same"] = _mean(rows["same"], queries & copies)
     classes = _classes(watch.keys)
     for place, name in enumerate(CLASSES):
