@@ -13,6 +13,7 @@ from headwise.interop.torch import from_torch
 from headwise.masks import Allow, KeyLengths, Window, all_of
 from headwise.models import Decoder, DecoderLayer, Encoder, EncoderLayer
 from headwise.multihead import MultiHeadAttention
+from headwise.positions import RelativeBias, Rotary
 
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")  # torch's own, of its model
 
@@ -197,6 +198,49 @@ def test_steps_equal_the_whole(chunks: list[int], norm: str) -> None:
                 )
                 start += size
         torch.testing.assert_close(torch.cat(parts, 1), expected, rtol=1e-10, atol=1e-12)
+
+
+def with_places(kind: str) -> Decoder:
+    """A decoder whose cross-attention knows where queries and keys stand."""
+    torch.manual_seed(3)
+    options: dict[str, dict[str, Any]] = {
+        "rotary": {"rotary": Rotary(WIDTH // HEADS)},
+        "buckets": {"score_bias": RelativeBias(HEADS, buckets=8, max_distance=16)},
+    }
+    layers = [
+        DecoderLayer(
+            WIDTH,
+            HEADS,
+            INNER,
+            cross_attention=MultiHeadAttention(WIDTH, HEADS, **options.get(kind, {})),
+            dropout=0.0,
+        )
+        for _ in range(2)
+    ]
+    for layer in layers:
+        for parameter in layer.cross_attention.parameters():
+            nn.init.normal_(parameter, std=0.5)
+    return Decoder(layers).double()
+
+
+@pytest.mark.parametrize("chunks", [[1] * TARGET, [2, 3]])
+@pytest.mark.parametrize("kind", ["rotary", "buckets", "window"])
+def test_places_across_are_counted_from_the_start(kind: str, chunks: list[int]) -> None:
+    """A token stands where it stands, in training, in a prefix, and in a step of its own."""
+    decoder = with_places(kind)
+    memory, target = inputs()
+    mask = Window(1, 1) if kind == "window" else None
+    expected = decoder(target, memory, memory_lengths=LENGTHS, memory_mask=mask)
+    prefix = decoder(target[:, :2], memory, memory_lengths=LENGTHS, memory_mask=mask)
+    torch.testing.assert_close(prefix, expected[:, :2], rtol=1e-10, atol=1e-12)
+    caches, parts, start = decoder.caches(), [], 0
+    with torch.no_grad():
+        for size in chunks:
+            given = (memory, LENGTHS) if start == 0 else (None, None)
+            part = target[:, start : start + size]
+            parts.append(decoder(part, given[0], memory_lengths=given[1], memory_mask=mask, caches=caches))
+            start += size
+    torch.testing.assert_close(torch.cat(parts, 1), expected, rtol=1e-10, atol=1e-12)
 
 
 def test_windows_with_a_ring_equal_the_whole() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -102,6 +103,9 @@ class DecoderLayer(nn.Module):
         """
 
         kept = {} if cache is None else {"cache": cache, "lengths": lengths}
+        positions = None
+        if cache is not None and _has_places(self.cross_attention, memory_mask):
+            positions = cache.next_positions(x.shape[1], device=x.device)  # before they have passed
         pre = self.norm == "pre"
         h = self.self_attention_norm(x) if pre else x
         x = self._add(
@@ -109,7 +113,7 @@ class DecoderLayer(nn.Module):
         )
         if self.cross_attention is not None:
             h = self.cross_attention_norm(x) if pre else x
-            h = _attend_across(self.cross_attention, h, memory, memory_mask, memory_cache)
+            h = _attend_across(self.cross_attention, h, memory, memory_mask, memory_cache, positions)
             x = self._add(x, h, self.cross_attention_norm)
         h = self.feed_forward_norm(x) if pre else x
         return self._add(x, self.feed_forward(h), self.feed_forward_norm)
@@ -128,8 +132,12 @@ def _attend_across(
     memory: Tensor | None,
     mask: Mask | None,
     cache: CrossCache | None,
+    positions: Tensor | None,
 ) -> Tensor:
-    kept = {} if cache is None else {"cache": cache}
+    kept: dict[str, Any] = {} if cache is None else {"cache": cache}
+    if positions is None and _has_places(attention, mask):
+        # The first token stands where the memory starts, however many tokens there are by now.
+        kept["align"] = "start"
     if cache is not None and cache.filled:
         inputs, memory = cache.view()[0].shape[0], None
     elif memory is not None:
@@ -141,8 +149,20 @@ def _attend_across(
         # Several hypotheses for each input (beams) are all queries to its one memory, which then needn't
         # be repeated.
         queries = x.reshape(inputs, -1, x.shape[-1])
+        if positions is not None:
+            positions = positions.expand(x.shape[0], x.shape[1]).reshape(inputs, -1)
+    if positions is not None:
+        kept["positions"] = positions
     out: Tensor = attention(queries, memory, mask=mask, **kept)
     return out.reshape(x.shape)
+
+
+def _has_places(attention: nn.Module | None, mask: Mask | None) -> bool:
+    """Whether it matters to an attention across where queries and keys stand."""
+    if not isinstance(attention, MultiHeadAttention):
+        return False
+    of_lengths = mask is None or isinstance(mask, KeyLengths)
+    return attention.rotary is not None or attention.score_bias is not None or not of_lengths
 
 
 class Decoder(nn.Module):
