@@ -56,6 +56,8 @@ class CrossCache(Owned):
 
     def store(self, k: Tensor, v: Tensor, positions: Tensor | None = None) -> None:
         """Keep k [*batch, kv_heads, k_len, d_k], v [*batch, kv_heads, k_len, d_v] and their positions."""
+        if not torch.is_grad_enabled():  # many steps will read them: head by head, as they are read fastest
+            k, v = k.contiguous(), v.contiguous()
         self._k, self._v, self._positions = k, v, positions
         self._visible = None
 
