@@ -200,7 +200,7 @@ def claims(results: Sequence[Result]) -> list[Claim]:
 
 PROGRAM = Program(
     "training",
-    f"training step, {LAYERS}+{LAYERS} layers, vocabulary of {VOCABULARY}, {CELLS} target tokens with padding",
+    f"training, {LAYERS}+{LAYERS} layers, vocabulary of {VOCABULARY}, {CELLS} target tokens with padding",
     ("dtype", "dropout", "d_model", "length"),
     cases,
     peers=("torch", "torch, tuned"),
