@@ -14,6 +14,7 @@ from headwise.applications.joined_sounds import Disturbance, blank_out, join, st
 from headwise.applications.running import train_application
 from headwise.applications.sound import write_wav
 from headwise.applications.speech import APPLICATION, transcribe
+from headwise.applications.speech_model import hear
 from headwise.applications.speech_trained import held_out_strings, token_errors
 from headwise.training import RunError, SettingError, read_config
 
@@ -152,6 +153,19 @@ def test_the_loss_adds_up_over_parts_of_a_batch(recordings):
     assert count == sum(part[1] for part in parts)
     torch.testing.assert_close(sums["ctc"], sum(part[2]["ctc"] for part in parts), rtol=1e-5, atol=1e-5)
     assert torch.isfinite(loss)
+
+
+@pytest.mark.parametrize("chosen", [1, 2])
+def test_beginnings_and_ends_are_no_symbols(recordings, chosen):
+    """A model that has learned little may take them for the likeliest: nothing was heard then."""
+    untrained = task(recordings)
+    model = untrained.model.eval()
+    batch = next(iter(untrained.batches("train", 0, 0)))
+    with torch.no_grad():
+        model.speech.ctc.weight.zero_()
+        model.speech.ctc.bias.zero_()
+        model.speech.ctc.bias[chosen] = 1.0
+    assert set(map(tuple, hear(model, batch["features"], batch["frames"]))) == {()}
 
 
 def test_without_a_decoder_ctc_is_all(recordings):

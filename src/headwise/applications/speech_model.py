@@ -47,7 +47,7 @@ class Recogniser(nn.Module):
 def hear(
     model: Recogniser, features: Tensor, lengths: Tensor, *, decoder: str = "ctc", beam: int = 4
 ) -> list[list[int]]:
-    """Symbols of a batch of sounds: by the likeliest class of each frame, or by the decoder.
+    """Ids of the symbols (from FIRST_SYMBOL on) in a batch of sounds: by the likeliest class of each frame, or by the decoder.
 
     Raises:
         ValueError: another decoder than "ctc" and "attention", or one that the model doesn't have.
@@ -59,11 +59,14 @@ def hear(
     with torch.no_grad():
         if decoder == "ctc":
             memory, lengths = model.speech.encode(features, lengths)
-            return ctc_greedy(model.speech.ctc_logits(memory), lengths)
-        if not model.config.decoder_layers:
+            written = ctc_greedy(model.speech.ctc_logits(memory), lengths)
+        elif model.config.decoder_layers:
+            found = beam_search(model.speech.stepper(features, lengths), beam=beam, max_extra=0)
+            written = [hypotheses[0].tokens for hypotheses in found]
+        else:
             raise ValueError('the model has no decoder (decoder_layers=0): choose decoder "ctc"')
-        found = beam_search(model.speech.stepper(features, lengths), beam=beam, max_extra=0)
-    return [hypotheses[0].tokens for hypotheses in found]
+    # Padding, beginning and end are classes too, and a model that has learned little may choose them.
+    return [[one for one in ids if one >= FIRST_SYMBOL] for ids in written]
 
 
 def features_of(sounds: Sequence[Tensor], mel: LogMel) -> tuple[Tensor, Tensor]:

@@ -77,9 +77,7 @@ def sound(trained: Transcriber, file: Path, *, beam: int) -> tuple[Heard, list[P
     )
 
     def text(ids: list[int]) -> str:
-        return trained.joined_by.join(
-            trained.symbols[one - FIRST_SYMBOL] for one in ids if one >= FIRST_SYMBOL
-        )
+        return trained.joined_by.join(trained.symbols[one - FIRST_SYMBOL] for one in ids)
 
     ctc = hear(model, features, frames, decoder="ctc")[0]
     found = Heard(
