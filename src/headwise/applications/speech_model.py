@@ -47,7 +47,8 @@ class Recogniser(nn.Module):
 def hear(
     model: Recogniser, features: Tensor, lengths: Tensor, *, decoder: str = "ctc", beam: int = 4
 ) -> list[list[int]]:
-    """Ids of the symbols (from FIRST_SYMBOL on) in a batch of sounds: by the likeliest class of each frame, or by the decoder.
+    """Symbols (ids from FIRST_SYMBOL on) of a batch of sounds: by the likeliest class of each frame, or by
+    the decoder.
 
     Raises:
         ValueError: another decoder than "ctc" and "attention", or one that the model doesn't have.
