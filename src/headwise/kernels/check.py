@@ -23,9 +23,9 @@ def check_tensors(q: Tensor, k: Tensor, v: Tensor) -> tuple[int, ...]:
     for name, x in (("q", q), ("k", k), ("v", v)):
         if not isinstance(x, Tensor):
             raise TypeError(f"{name} is a {type(x).__name__}: pass a tensor [*batch, heads, length, d]")
-    # Sizes that have passed are looked up: with the processor's caches emptied by the products of the call
-    # before, that is three times faster than to check again. Sizes that a compiler or an export leaves open
-    # can't be looked up.
+    # Sizes that have passed are looked up, which touches less memory than to check again: that shows where
+    # the products of the call before have emptied the processor's caches. Sizes that a compiler or an export
+    # leaves open can't be looked up.
     fixed = not torch.compiler.is_compiling() and all(type(x) in _PLAIN for x in (q, k, v))
     check = check_sizes if fixed else check_sizes.__wrapped__
     sizes = q.shape, k.shape, v.shape
