@@ -8,12 +8,13 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils.checkpoint import checkpoint
 
 from headwise.models.dropping import dropped
 
 
-@pytest.mark.parametrize("rate", [0.1, 0.5, 0.03, 0.9, 2**-16])
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.03, 0.9, 2**-10])
 @pytest.mark.parametrize("shape", [(3, 1001, 101), (999_983,)])
 def test_the_law(rate: float, shape: tuple[int, ...]) -> None:
     torch.manual_seed(11)
@@ -109,3 +110,40 @@ def test_transforms_take_torchs_own() -> None:
     module, x = nn.Dropout(0.5), torch.ones(3, 31)
     out = torch.func.vmap(lambda x: dropped(module, x), randomness="different")(x)
     assert set(out.flatten().tolist()) == {0.0, 2.0}
+
+
+def test_rates_that_sixteen_bits_cannot_hold_are_torchs() -> None:
+    torch.manual_seed(16)
+    x = torch.ones(1 << 23)
+    for rate in (1e-5, 1e-4):
+        share = float((dropped(nn.Dropout(rate), x) == 0).double().mean())
+        assert abs(share - rate) < 5 * math.sqrt(rate / len(x))
+    kept = dropped(nn.Dropout(1 - 1e-5), x)
+    torch.testing.assert_close(kept.unique(), torch.tensor([0.0, 1e5]), rtol=0.01, atol=0)
+
+
+def test_several_gradients_at_once() -> None:
+    x = torch.randn(5, 3, requires_grad=True)
+    out = dropped(nn.Dropout(0.5), x)
+    (grads,) = torch.autograd.grad(out, x, torch.ones(2, 5, 3), is_grads_batched=True)
+    assert torch.equal(grads, (out != 0).expand(2, 5, 3) * 2.0)
+
+
+def test_a_hook_on_gradients_is_called() -> None:
+    module, called = nn.Dropout(0.5), []
+    module.register_full_backward_hook(lambda module, given, got: called.append(module))
+    dropped(module, torch.ones(31, requires_grad=True) * 1).sum().backward()
+    assert called == [module]
+
+
+def test_the_default_device_is_of_no_account() -> None:
+    with torch.device("meta"):
+        assert dropped(nn.Dropout(0.5), torch.ones(31, device="cpu")).device.type == "cpu"
+
+
+def test_it_can_be_traced() -> None:
+    module, x = nn.Dropout(0.5), torch.ones(31)
+    traced = torch.jit.trace(lambda x: dropped(module, x), x, check_trace=False)
+    graph = make_fx(lambda x: dropped(module, x))(x)
+    for made in (traced, graph):
+        assert set(made(x).tolist()) == {0.0, 2.0}
