@@ -232,3 +232,58 @@ def test_another_layers_cache_is_refused() -> None:
     with pytest.raises(ValueError, match="another MultiHeadAttention"):
         second(x[:, :1], mask=Causal(), cache=cache)
     assert cache.lengths.tolist() == [3, 3]
+
+
+def test_projections_are_called_once_for_each_step() -> None:
+    plain, x, cache = layer(), texts(2, 3), GrowingCache()
+    calls: list[Tensor] = []
+    plain.k_proj.register_forward_hook(lambda module, given, out: calls.append(out))
+    steps(plain, x, cache)
+    assert len(calls) == 3
+
+
+@pytest.mark.parametrize("broken", ["q_proj", "k_proj", "v_proj"])
+def test_a_projection_that_fails_leaves_no_trace(broken: str) -> None:
+    plain, x, cache = layer(), texts(2, 5), GrowingCache()
+    steps(plain, x, cache, 0, 3)
+
+    def fail(*given: object) -> None:
+        raise KeyError(broken)
+
+    handle = plain.get_submodule(broken).register_forward_hook(fail)
+    with pytest.raises(KeyError):
+        steps(plain, x, cache, 3, 4)
+    handle.remove()
+    assert cache.lengths.tolist() == [3, 3]
+    whole = GrowingCache()
+    assert torch.equal(steps(plain, x, cache, 3), steps(long_way(plain), x, whole)[:, 3:])
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_gradients_of_what_was_handed_out_wait_for_no_step(mode: Any) -> None:
+    plain, x, cache = layer(), texts(2, 9), GrowingCache()
+    steps(plain, x, cache, 0, 3)
+    weight = torch.ones(WIDTH // HEADS, requires_grad=True)
+    with torch.enable_grad():
+        assert cache.k is not None
+        loss = (cache.k * weight).sum()
+        expected = cache.k.sum((0, 1, 2))
+    with mode():
+        steps(plain, x, cache, 3)
+    loss.backward()
+    assert weight.grad is not None
+    torch.testing.assert_close(weight.grad, expected)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_lengths_that_are_written_into_count(mode: Any) -> None:
+    plain, x, memory = layer(), texts(2, 1), texts(2, 7)
+    with mode():
+        lengths, cache = torch.tensor([3, 4]), CrossCache()
+        mask = KeyLengths(lengths)
+        plain(x, memory, mask=mask, cache=cache)
+        for _ in range(3):
+            found = plain(x, mask=mask, cache=cache)
+            expected = long_way(plain)(x, memory, mask=KeyLengths(lengths.clone()), cache=CrossCache())
+            assert torch.equal(found, expected)
+            lengths += 1

@@ -38,7 +38,7 @@ class CrossCache(Owned):
         self._k: Tensor | None = None
         self._v: Tensor | None = None
         self._positions: Tensor | None = None
-        self._visible: tuple[KeyLengths, Visible | None] | None = None
+        self._visible: tuple[KeyLengths, object, Visible | None] | None = None  # of a mask in a state
 
     @property
     def filled(self) -> bool:
@@ -75,9 +75,10 @@ class CrossCache(Owned):
             return None
         if mask is None:
             return Visible(self._k, self._v, None)
-        if self._visible is None or self._visible[0] is not mask:
-            self._visible = mask, _left(mask, self._k, self._v)
-        return self._visible[1]
+        state = _state(mask.lengths)
+        if self._visible is None or self._visible[0] is not mask or self._visible[1] != state:
+            self._visible = mask, state, _left(mask, self._k, self._v)
+        return self._visible[2]
 
     def reset(self) -> None:
         """Forget the memory, and whose it was."""
@@ -100,6 +101,13 @@ class CrossCache(Owned):
         if self._k is not None:
             check_reorder(tuple(self._k.shape[:-3]), rows)
         self.select(rows)
+
+
+def _state(lengths: object) -> object:
+    """What differs once a tensor was written into."""
+    if not isinstance(lengths, Tensor):
+        return None
+    return lengths.tolist() if lengths.is_inference() else lengths._version
 
 
 def _left(mask: KeyLengths, k: Tensor, v: Tensor) -> Visible | None:

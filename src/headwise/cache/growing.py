@@ -44,6 +44,11 @@ class GrowingCache(JoinedCache):
         mask = None if self._equal else ValidKeys()
         return CacheView(k, v, q_positions, k_positions, mask, aligned=self._equal)
 
+    @property
+    def takes_steps(self) -> bool:
+        """Whether `push` may be asked: there are steps, and sequences are equally long."""
+        return self._k is not None and isinstance(self._total, int)
+
     def push(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor] | None:
         """`append` of one step that is real in all sequences, without its checks: all keys and values.
 
@@ -58,8 +63,10 @@ class GrowingCache(JoinedCache):
         if self._room is None or not _writable(self._room[0], total):
             self._room = _with_room(old_k), _with_room(old_v)
         room_k, room_v = self._room
-        room_k.narrow(2, total, 1).copy_(k)
-        room_v.narrow(2, total, 1).copy_(v)
+        # By `data`, since no number is changed that was handed out: a gradient that waits for those of the
+        # steps before would otherwise be refused.
+        room_k.data.narrow(2, total, 1).copy_(k)
+        room_v.data.narrow(2, total, 1).copy_(v)
         self._total = total + 1
         self._k, self._v = room_k.narrow(2, 0, total + 1), room_v.narrow(2, 0, total + 1)
         self._k_positions = None  # 0, 1, ...

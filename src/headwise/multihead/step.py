@@ -29,15 +29,16 @@ def step(
     if any(one is not None for one in others) or not (direct_will_do(x) and _is_plain(layer, x)):
         return None
     if type(cache) is GrowingCache:
-        if x.shape[1] != 1 or not (mask is None or type(mask) is Causal):
+        if x.shape[1] != 1 or not cache.takes_steps or not (mask is None or type(mask) is Causal):
             return None
         cache.check_owner(layer)
+        q = split(layer.q_proj(x), layer.num_heads)  # all three before the step is kept: one may raise
         k, v = split(layer.k_proj(x), layer.num_heads), split(layer.v_proj(x), layer.num_heads)
         mark = cache.mark()
         pushed = cache.push(k, v)
         if pushed is None:
             return None
-        heads = _attend(layer, x, *pushed, None)
+        heads = _attend(layer, q, *pushed, None)
         if heads is None:
             cache.rollback(mark)
             return None
@@ -48,7 +49,7 @@ def step(
         seen = cache.visible(mask)
         if seen is None or len(seen.k) != len(x):
             return None
-        heads = _attend(layer, x, *seen)
+        heads = _attend(layer, split(layer.q_proj(x), layer.num_heads), *seen)
         if heads is None:
             return None
     else:
@@ -79,10 +80,9 @@ def _is_plain(layer: MultiHeadAttention, x: Tensor) -> bool:
 
 
 def _attend(
-    layer: MultiHeadAttention, x: Tensor, k: Tensor, v: Tensor, added: Tensor | None
+    layer: MultiHeadAttention, q: Tensor, k: Tensor, v: Tensor, added: Tensor | None
 ) -> Tensor | None:
-    q = split(layer.q_proj(x), layer.num_heads)
-    if q.dtype != k.dtype or v.dtype != k.dtype:
+    if not (q.dtype == k.dtype == v.dtype and q.shape[-1] == k.shape[-1] == v.shape[-1]):
         return None
     return direct(q, k, v, layer.d_k**-0.5 if layer.scale is None else layer.scale, added)
 
