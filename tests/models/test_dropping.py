@@ -141,6 +141,7 @@ def test_the_default_device_is_of_no_account() -> None:
         assert dropped(nn.Dropout(0.5), torch.ones(31, device="cpu")).device.type == "cpu"
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_it_can_be_traced() -> None:
     module, x = nn.Dropout(0.5), torch.ones(31)
     traced = torch.jit.trace(lambda x: dropped(module, x), x, check_trace=False)

@@ -7,6 +7,7 @@ import pickle
 
 import pytest
 import torch
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from headwise.positions import LearnedPositions, Sinusoidal, sinusoidal
 
@@ -135,3 +136,19 @@ def test_encodings_kept_in_inference_mode_serve_training() -> None:
     (module(x) * 2).sum().backward()
     assert x.grad is not None
     assert torch.equal(x.grad, torch.full_like(x, 2))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
+def test_the_next_step_under_vmap_and_traced() -> None:
+    module, x, places = Sinusoidal(6), torch.randn(3, 1, 6), torch.tensor([[0], [7], [300]])
+    expected = torch.stack([module(one, positions=place) for one, place in zip(x, places, strict=True)])
+
+    def step(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = module(x, positions=places)
+        return out
+
+    torch.testing.assert_close(torch.func.vmap(step)(x, places), expected)
+    graph = make_fx(step)(x[0], places[0])
+    torch.testing.assert_close(graph(x[2], places[2]), expected[2])
+    traced = torch.jit.trace(step, (x[0], places[0]))
+    torch.testing.assert_close(traced(x[2], places[2]), expected[2])

@@ -104,7 +104,7 @@ class Sinusoidal(nn.Module):
                 return x + table[offset : offset + length]
         if positions is None:
             positions = steps_from(offset, length, x.device)
-        elif positions.numel() == length == 1 and positions.dtype == torch.int64 and _known(x, positions):
+        elif positions.numel() == length == 1 and positions.dtype == torch.int64 and _readable(positions):
             place = int(positions)  # the next step of a text
             table = self._rows(x, place + 1) if place >= 0 else None
             if table is not None:
@@ -142,4 +142,14 @@ def _known(*tensors: Tensor) -> bool:
     """Whether these are plain tensors with numbers, and nobody traces what is done with them."""
     return not torch.compiler.is_compiling() and all(
         type(one) is Tensor and one.device.type == "cpu" for one in tensors
+    )
+
+
+def _readable(positions: Tensor) -> bool:
+    """Whether these are one sequence's numbers, which hold for this call alone."""
+    return (
+        _known(positions)
+        and torch._C._functorch.peek_interpreter_stack() is None
+        and torch._C._get_tracing_state() is None
+        and torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.PROXY) is None
     )
