@@ -111,6 +111,7 @@ def test_a_run_is_continued(run, data):
 def test_mistakes_are_one_line(run, data, tmp_path):
     out = ("--out", tmp_path / "run")
     assert "did you mean translation" in refused("train", "translator", "--data", data, *out)
+    assert "question-answering, speech, summarization, translation, vision" in refused("train", *out)
     assert "--data" in refused("train", "translation", *out)
     assert "no train set" in refused("train", "translation", "--data", tmp_path, *out)
     assert "warmup" in refused("train", "translation", "--data", data, *out, "--set", "warmip=3")
@@ -120,6 +121,7 @@ def test_mistakes_are_one_line(run, data, tmp_path):
     assert "holds a run already" in refused("train", "translation", "--data", data, "--out", run)
     assert "no run" in refused("evaluate", tmp_path / "none")
     assert "no run" in refused("evaluate", tmp_path)
+    assert "is a file" in refused("evaluate", run / "config.json")
     assert "--checkpoint worst" in refused("evaluate", run, "--checkpoint", "worst")
     assert "no other set" in refused("evaluate", run, "--split", "other")
     assert "--limit 0" in refused("evaluate", run, "--limit", 0)

@@ -116,7 +116,7 @@ def test_the_most_telling_head_opens_first(seen):
 def test_tokens_of_the_page_stand_in_isolation(minilm):
     text = "שלום this"
     html = render(look(minilm, "all-MiniLM-L6-v2", text), text=text, origin="אבג.txt")
-    assert "tokens of <bdi>אבג.txt</bdi>" in html
+    assert "tokens from <bdi>אבג.txt</bdi>" in html
     assert html.count("</bdi> → <bdi>") == 72
 
 

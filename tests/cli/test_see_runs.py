@@ -141,6 +141,19 @@ def test_folders_that_hold_no_run_are_one_line(tiny_run, tmp_path_factory):
     assert "are for a run" in refused("a text", "--question", "why")
 
 
+def test_a_run_that_is_not_there_is_not_read_as_a_text():
+    assert "no file 'runs/x', and no run either" in refused("runs/x")
+    assert "there is no run runs/x" in refused("runs/x", "a text")
+    assert "there is no run runs/x" in refused("runs/x", "a text", "--question", "why")
+    assert "put the text in quotes" in refused("and/or", "both")
+
+
+def test_patches_are_told_as_patches(tiny_run, tiny_inputs):
+    told = see(tiny_run("vision"), *tiny_inputs["vision"]).stdout
+    assert "Nearby: itself and the patches beside, above and below" in told
+    assert "2,0 is the first patch of the third row" in told
+
+
 def test_nothing_of_an_input_becomes_markup(tiny_run):
     evil = "</script><script>alert(1)</script> <b>two</b>"
     see(tiny_run("translation"), evil, "--out", "page.html")

@@ -39,7 +39,9 @@ def test_a_dash_is_standard_input(monkeypatch):
     assert read_text("-").content == "from a pipe"
 
 
-@pytest.mark.parametrize("argument", ["notes.txt", "a/b.md", "./notes", "../a", "/a/b", "~/a", "C:\\notes"])
+@pytest.mark.parametrize(
+    "argument", ["notes.txt", "a/b.md", "./notes", "../a", "/a/b", "~/a", "C:\\notes", "runs/en-de"]
+)
 def test_one_word_that_begins_or_ends_like_a_path_was_meant_as_a_file(argument):
     assert looks_like_path(argument)
     with pytest.raises(UserError, match="no file"):
@@ -65,6 +67,14 @@ def test_one_word_that_begins_or_ends_like_a_path_was_meant_as_a_file(argument):
 )
 def test_words_are_no_paths(argument):
     assert not looks_like_path(argument)
+
+
+def test_a_name_in_a_folder_that_is_there_was_meant_as_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert not looks_like_path("letters/one")
+    (tmp_path / "letters").mkdir()
+    assert looks_like_path("letters/one")
+    assert not looks_like_path("letters/")
 
 
 @pytest.mark.parametrize("content", [b"", b" \n\t ", b"\xef\xbb\xbf"])

@@ -61,18 +61,19 @@ def test_what_cannot_be_drawn_is_named(tmp_path):
         draw_curves([], tmp_path / "a")
 
 
-@pytest.mark.parametrize("where", ["default", "out", "missing"])
+@pytest.mark.parametrize("where", ["default", "out", "missing", "nowhere"])
 def test_the_command(run, tmp_path, where):
     arguments = {
         "default": [str(run)],
         "out": [str(run), "--out", str(tmp_path / "mine.png")],
         "missing": [str(tmp_path / "nothing")],
+        "nowhere": [str(run), "--out", str(tmp_path / "nothing" / "mine")],
     }[where]
     done = CliRunner().invoke(app, ["curves", *arguments])
-    if where == "missing":
+    if where in ("missing", "nowhere"):
         assert (done.exit_code, done.stdout) == (2, "")
         (line,) = done.stderr.splitlines()
-        assert "there is no folder" in line
+        assert f"there is no {'run' if where == 'missing' else 'folder'}" in line
         return
     assert done.exit_code == 0, done.stderr
     place = run / "curves" if where == "default" else tmp_path / "mine"

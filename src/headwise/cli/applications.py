@@ -26,8 +26,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
 @commands.command()
 def train(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="translation, summarization, question-answering, ...")
-    ],
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="translation, summarization, question-answering, vision or speech."
+        ),
+    ] = None,
     data: Annotated[
         list[Path] | None,
         typer.Option(

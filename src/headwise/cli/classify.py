@@ -90,14 +90,22 @@ MEANINGS = {
 SPECIFIC = ("previous", "next", "itself", "same", "first", "separator", "punctuation")
 """Kinds in order of precedence where shares are equal. "nearby" contains three of them: it comes last."""
 
+NEARBY = "2 tokens either side and itself"
 RULES = (
     f"A head is named after the kind of key that receives most of its attention, if that is at least "
     f"{MOSTLY:.0%} and at least {TIMES_EVEN:g} times what an even spread would give. "
-    f"Further kinds from {ALSO:.0%} on are listed after it. Nearby: 2 tokens either side and itself, by the "
+    f"Further kinds from {ALSO:.0%} on are listed after it. Nearby: {NEARBY}, by the "
     f"same rule. Broad: entropy at least {BROAD:.0%} of the largest possible. Otherwise mixed. "
     f"Averages run over all tokens but the special ones, and for the same token over those that occur more "
     f"than once; a special token counts as first token or separator, never as previous, next or nearby."
 )
+
+
+def rules_over(unit: str) -> str:
+    """The rules in the words that fit tokens, patches or frames."""
+    return (
+        RULES.replace(NEARBY, "itself and the patches beside, above and below") if unit == "patch" else RULES
+    )
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,11 @@ def curves(runs: list[Path], *, out: Path | None) -> None:
     target = out if out is not None else runs[0] / "curves"
     if target.suffix not in ("", ".png", ".svg"):
         raise UserError(f"--out {target}: curves are written as .png and .svg")
+    for run in runs:
+        if not run.is_dir():
+            raise UserError(f"there is no run {run}: train one first, or check the path")
     if not target.parent.is_dir():
-        raise UserError(f"there is no folder {target.parent}: check the path, or make it first")
+        raise UserError(f"--out {target}: there is no folder {target.parent}: make it first")
     try:
         files = draw_curves(runs, target)
     except (ValueError, MissingExtra) as error:

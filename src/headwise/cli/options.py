@@ -9,6 +9,7 @@ from pathlib import Path
 import typer
 
 from headwise.cli.errors import UserError
+from headwise.cli.text import looks_like_path
 
 
 def one_text(words: Sequence[str] | None) -> str | None:
@@ -29,13 +30,14 @@ def one_text(words: Sequence[str] | None) -> str | None:
 
 
 def is_run(words: Sequence[str] | None) -> bool:
-    """Is the first of these the folder of a run? Of several words, any folder is meant as one."""
+    """Is the first of these the folder of a run? Of several words, any folder is meant as one; of two, what
+    looks like the path of a folder that isn't there, too."""
     if not words:
         return False
     try:
         folder = Path(words[0])
         if not folder.is_dir():
-            return False
+            return len(words) == 2 and not folder.suffix and looks_like_path(words[0])
         return len(words) > 1 or (folder / "checkpoints").is_dir()
     except (OSError, ValueError):  # longer than any file name, or holds a NUL: a text
         return False

@@ -11,7 +11,7 @@ from pathlib import Path
 from headwise.cli.errors import UserError
 
 SAMPLE = "the sample text"
-_BEGINS = re.compile(r"\.{0,2}/\S|~/|\\\\|[A-Za-z]:\\|\.{1,2}\\")
+_BEGINS = re.compile(r"\.{0,2}/\S|~/|\\\\|[A-Za-z]:\\|\.{1,2}\\|runs/\S")
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ def read_text(argument: str | None) -> Text:
         found = Text(_read_file(Path(argument)), argument)
     elif looks_like_path(argument):
         raise UserError(
-            f"no file {argument!r}: check the path, or pipe the words in: echo WORDS | headwise see -"
+            f"no file {argument!r}, and no run either: check the path, or pipe the words in: "
+            "echo WORDS | headwise see -"
         )
     else:
         found = Text(argument, "the command line")
@@ -49,11 +50,12 @@ def read_text(argument: str | None) -> Text:
 
 
 def looks_like_path(argument: str) -> bool:
-    """One word that begins like a path (/, ./, ../, ~/, C:\\) or has a short ending such as .txt was meant as
-    a file; and/or was not."""
+    """One word that begins like a path (/, ./, ../, ~/, C:\\, or runs/, where trained runs go), that names a
+    folder which is there, or has a short ending such as .txt was meant as a file; and/or was not."""
     if not argument or any(letter.isspace() for letter in argument):
         return False
-    if _BEGINS.match(argument):
+    folder, slash, name = argument.rpartition("/")
+    if _BEGINS.match(argument) or (slash and name and _exists(folder)):
         return True
     suffix = Path(argument).suffix
     return 2 <= len(suffix) <= 5 and suffix[1:].isalnum() and not suffix[1:].isdigit()

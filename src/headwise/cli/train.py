@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from headwise.applications.registry import find
+from headwise.applications.registry import MODULES, find
 from headwise.applications.running import train_application
 from headwise.cli.errors import UserError
 from headwise.cli.mistakes import told_plainly
@@ -19,7 +19,7 @@ from headwise.training.settings import setting_names, with_settings
 
 
 def train(
-    name: str,
+    name: str | None,
     *,
     data: Sequence[Path],
     budget: float | None,
@@ -33,6 +33,10 @@ def train(
     Raises:
         UserError: whatever can't be trained as asked.
     """
+    if name is None:
+        raise UserError(
+            f"name what to train: {', '.join(sorted(MODULES))}; such as: headwise train vision --data digits"
+        )
     if budget is not None and not (budget > 0 and math.isfinite(budget)):
         raise UserError(f"--budget {budget:g}: it must be a positive number of minutes")
     with told_plainly():

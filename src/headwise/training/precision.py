@@ -61,8 +61,9 @@ def choose_precision(
         model.train(was_training)
         set_random_state(before)
     chosen = "bfloat16" if seconds["bfloat16"] < GAIN * seconds["float32"] else "float32"
+    many = "1 batch" if len(batches) == 1 else f"{len(batches)} batches"
     say(
-        f"precision auto: {chosen} (forward and backward of {len(batches)} batches took "
+        f"precision auto: {chosen} (forward and backward of {many} took "
         f"{seconds['float32']:.3g} s in float32, {seconds['bfloat16']:.3g} s in bfloat16)"
     )
     return chosen

@@ -109,6 +109,8 @@ def read_config(run: Path) -> dict[str, Any]:
         RunError: there is none, it can't be read, or another version wrote it.
     """
     path = run / "config.json"
+    if run.is_file():
+        raise RunError(f"{run} is a file: give the folder of a run")
     if not run.is_dir():
         raise RunError(f"there is no run {run}: train one first, or check the path")
     try:

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from headwise.cli.classify import MEANINGS, NAMES, RULES, SHORT, SINGLE, worded
+from headwise.cli.classify import MEANINGS, NAMES, SHORT, SINGLE, rules_over, worded
 from headwise.cli.page import assemble, pack, png
 from headwise.cli.runs.blocks import resized, scaled
 from headwise.cli.runs.view import MANY, Answered, Axis, Classified, Facts, Heard, Part, Result, View, Written
@@ -74,8 +74,9 @@ def render(view: View, *, layer: int | None = None, head: int | None = None) -> 
         kinds=[(one, kinds.count(one)) for one in NAMES if one in kinds],
         kind_names={one: worded(SHORT[one], parts[0].keys.unit) for one in NAMES},
         meanings=_meanings(parts[0].keys),
-        rules=f"{RULES} Single keys: a head that would be mixed, whose queries' largest weights are "
-        f"{SINGLE:.0%} or more on average. Tokens of an output, patches, frames are queries as tokens are.",
+        rules=f"{rules_over(parts[0].keys.unit)} Single keys: a head that would be mixed, whose queries' "
+        f"largest weights are {SINGLE:.0%} or more on average. Tokens of an output, patches, "
+        "frames are queries as tokens are.",
         grid=[_grid(part, rows.index((at, 0))) for at, part in enumerate(parts)],
         data=data,
         weights=[(part.key, pack(part.maps)) for part in parts],

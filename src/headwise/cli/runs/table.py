@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from torch import Tensor
 
-from headwise.cli.classify import RULES
+from headwise.cli.classify import SINGLE, rules_over
 from headwise.cli.errors import printable
 from headwise.cli.runs.blocks import TALL, beside, enlarged, resized, scaled, shaded
 from headwise.cli.runs.view import (
@@ -66,8 +66,9 @@ def print_view(console: Console, view: View, *, layer: int | None, head: int | N
         say(spread_words(part, facts), "dim")
     say("")
     say(
-        f"{RULES} Single keys: one at a time, the largest weight 80% or more on average. Layers and heads "
-        f"count from 0. Self-check: the weights of a query add up to 1, to within {view.row_sum_error:.0e}.",
+        f"{rules_over(view.parts[0].keys.unit)} Single keys: one at a time, the largest weight {SINGLE:.0%} "
+        "or more on average. Layers and heads count from 0. Self-check: the weights of a query add up to 1, "
+        f"to within {view.row_sum_error:.0e}.",
         "dim",
     )
 
@@ -229,6 +230,8 @@ def spread_words(part: Part, facts: Sequence[Facts]) -> str:
     away = f"; away: how many {unit} away on average" if part.one_sequence else ""
     if part.keys.kind == "frames" and part.one_sequence:
         away += f", of {part.keys.step * 1000:.0f} ms"
+    elif part.keys.kind == "patches":
+        away += "; 2,0 is the first patch of the third row"
     return f"bits: how broadly it looks, 0 at a single key, {facts[0].most:.2f} at all alike{away}."
 
 
