@@ -169,12 +169,13 @@ def _load(name: HubName, text: str) -> Mapping[str, Any]:
 def _renamed(found: Mapping[str, Any], name: HubName, text: str) -> dict[str, Any]:
     """With our names for the columns that were named."""
     renamed = {}
+    taken = {theirs: ours for ours, theirs in name.columns.items()}
+    if len(taken) < len(name.columns):
+        raise DataError(f"{text}: a column can stand for one of ours alone")
     for split, rows in found.items():
-        for ours, theirs in name.columns.items():
+        for theirs in taken:
             if theirs not in rows.column_names:
                 raise DataError(f"{text} has no column {theirs}, only {', '.join(rows.column_names)}")
-            if ours != theirs:
-                rest = rows.remove_columns(ours) if ours in rows.column_names else rows
-                rows = rest.rename_column(theirs, ours)
-        renamed[split] = rows
+        gone = [one for one in rows.column_names if one in name.columns and one not in taken]
+        renamed[split] = rows.remove_columns(gone).rename_columns(taken)
     return renamed

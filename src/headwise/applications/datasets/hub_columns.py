@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,8 @@ TEXTS = ("text", "article", "document", "dialogue")
 SUMMARIES = ("summary", "highlights")
 IMAGES = ("image", "img")
 LABELS = ("label", "labels", "fine_label")
+ENOUGH = 100
+"""Rows that are looked at to see which languages there are."""
 SIGNATURES = {b"\x89PNG": ".png", b"\xff\xd8\xff": ".jpg"}
 
 
@@ -65,9 +68,13 @@ def write_translation(splits: Splits, folder: Path, text: str) -> dict[str, int]
     """A column `translation` with a text for each language, or a column for each, named by its code."""
     train = splits["train"]
     inside = "translation" in train.column_names
-    first = train[0] if len(train) else {}
-    texts = first.get("translation") or {} if inside else first
-    languages = [name for name, value in texts.items() if LANGUAGE.fullmatch(name) and isinstance(value, str)]
+    held: dict[str, Any] = {}  # what each language holds first
+    for row in train.select(range(min(len(train), ENOUGH))):
+        texts = row["translation"] if inside else row
+        if not isinstance(texts, dict | None):
+            raise DataError(f"{text}: translation holds no text by language, such as en and de")
+        held = {**{name: value for name, value in (texts or {}).items() if value is not None}, **held}
+    languages = [name for name, value in held.items() if LANGUAGE.fullmatch(name) and isinstance(value, str)]
     if len(languages) < 2:
         raise DataError(
             f"{text} has no column translation and no columns named by languages, such as en and de, only "
@@ -76,8 +83,8 @@ def write_translation(splits: Splits, folder: Path, text: str) -> dict[str, int]
 
     def rows(some: Any) -> Iterator[dict[str, Any]]:
         for row in some:
-            texts = row["translation"] if inside else row
-            lines = {name: _one_line(texts[name]) for name in languages}
+            texts = (row["translation"] if inside else row) or {}
+            lines = {name: _one_line(texts.get(name)) for name in languages}
             if all(lines.values()):
                 yield lines
 
@@ -120,6 +127,8 @@ def write_questions(splits: Splits, folder: Path, text: str) -> dict[str, int]:
             answers = row["answers"]
             if not (isinstance(answers, dict) and {"text", "answer_start"} <= set(answers)):
                 raise DataError(f"{text}: answers has no text and answer_start, as SQuAD's have")
+            if len(answers["text"] or ()) != len(answers["answer_start"] or ()):
+                raise DataError(f"{text}, row {number}: each of its answers needs a text and an answer_start")
             if answers["text"]:
                 title = str(row.get("title") or row["context"])
                 pairs = zip(answers["text"], answers["answer_start"], strict=True)
@@ -158,23 +167,65 @@ def write_images(splits: Splits, folder: Path, text: str) -> dict[str, int]:
     if "test" not in parts and "valid" in parts:
         parts["test"] = parts.pop("valid")
     feature = splits["train"].features[label]
-    names = [_file_name(name) for name in getattr(feature, "names", None) or []]
-    if len(set(names)) < len(names):
-        raise DataError(f"{text} has classes whose names differ only in signs that folders can't have")
-    counts = {}
+    known, folders = getattr(feature, "names", None), _Folders(text, alone=len(parts) == 1)
+    for one in known or ():
+        folders.of(one)
+    homes, counts = _homes(hub, text), {}
     for split, rows in parts.items():
         inside = folder if len(parts) == 1 else folder / split
-        for number, row in enumerate(rows.cast_column(image, hub.Image(decode=False))):
-            given = row[label]
+        try:
+            rows = rows.cast_column(image, hub.Image(decode=False))
+        except Exception as error:  # the library raises errors of many packages
+            raise DataError(
+                f"{text}, {split}: {image} holds no images, or {label} no classes ({error})"
+            ) from None
+        for number, row in enumerate(rows):
+            given, place = row[label], f"{text}, {split}, row {number}"
             if given is None or given == -1:  # as the hub marks test images whose class is a secret
-                raise DataError(f"{text}, {split}, row {number}: it has no {label}")
-            name = names[given] if names else _file_name(str(given))
-            into = inside / name
+                raise DataError(f"{place}: it has no {label}")
+            if known and not 0 <= given < len(known):
+                raise DataError(f"{place}: {label} {given}, and there are {len(known)} classes")
+            into = inside / folders.of(known[given] if known else str(given))
             into.mkdir(parents=True, exist_ok=True)
-            content, suffix = _image(row[image], f"{text}, {split}, row {number}")
+            content, suffix = _image(row[image], place, homes)
             (into / f"{number:06}{suffix}").write_bytes(content)
         counts["all" if len(parts) == 1 else split] = len(rows)
     return counts
+
+
+class _Folders:
+    """A folder for each class, and one class alone.
+
+    Args:
+        alone: they stand where folders of splits could: their names are none of those
+    """
+
+    def __init__(self, text: str, *, alone: bool) -> None:
+        self._text, self._alone = text, alone
+        self._class: dict[str, str] = {}
+
+    def of(self, name: str) -> str:
+        kept = _file_name(name)
+        if self._alone and kept in ("train", "valid", "test"):
+            kept += "_"
+        if self._class.setdefault(kept, name) != name:
+            raise DataError(
+                f"{self._text} has classes whose names differ only in signs that folders can't have"
+            )
+        return kept
+
+
+def _homes(hub: Any, text: str) -> list[Path]:
+    """Where the files of a dataset may lie: its own folder, or the caches of the hub's libraries."""
+    local = Path(text.removeprefix("hub:").partition(",")[0])
+    constants: Any = need("huggingface_hub.constants", "the hub", "'headwise[hub]'")
+    caches = (
+        hub.config.HF_DATASETS_CACHE,
+        hub.config.DOWNLOADED_DATASETS_PATH,
+        hub.config.EXTRACTED_DATASETS_PATH,
+        constants.HF_HUB_CACHE,
+    )
+    return [Path(os.path.abspath(one)) for one in ([local] if local.is_dir() else caches)]
 
 
 def _file_name(name: str) -> str:
@@ -183,11 +234,17 @@ def _file_name(name: str) -> str:
     return kept or "_"
 
 
-def _image(given: Any, place: str) -> tuple[bytes, str]:
-    """The bytes of an image file, and what its name ends in."""
+def _image(given: Any, place: str, homes: Sequence[Path]) -> tuple[bytes, str]:
+    """The bytes of an image file, and what its name ends in. A table may name files; those of the dataset are
+    read, and no others."""
     content = given.get("bytes") if isinstance(given, dict) else None
     if content is None and isinstance(given, dict) and given.get("path"):
-        content = Path(given["path"]).read_bytes()
+        file = Path(os.path.abspath(given["path"]))  # whatever a table says, its ".." too
+        if not any(file.is_relative_to(home) for home in homes):
+            raise DataError(f"{place}: its image is said to be {file}, which is no file of this dataset")
+        if not file.is_file():
+            raise DataError(f"{place}: its image {file} isn't there")
+        content = file.read_bytes()
     if not content:
         raise DataError(f"{place}: it has no image")
     for signature, suffix in SIGNATURES.items():
