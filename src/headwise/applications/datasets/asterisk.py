@@ -49,7 +49,8 @@ def prompts(texts: Path, sounds: Path) -> Iterator[tuple[str, str, Path]]:
         name, _, text = line.partition(":")
         sound = sounds / f"{name.strip()}.wav"
         words = spoken(text)
-        if words and not name.startswith(";") and sound.is_file():
+        inside = not Path(name.strip()).is_absolute() and ".." not in Path(name.strip()).parts
+        if words and inside and not name.startswith(";") and sound.is_file():
             yield name.strip(), words, sound
 
 

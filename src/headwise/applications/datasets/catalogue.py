@@ -83,7 +83,11 @@ def make_dataset(
         say(f"{to} is there already")
         return facts
     with beside(to) as folder:
-        made = dataset.make(folder, language=language, fresh=fresh, say=say)
+        try:
+            made = dataset.make(folder, language=language, fresh=fresh, say=say)
+        except (OSError, UnicodeDecodeError) as error:  # a full disk, a file that is no text
+            reason = error.strerror if isinstance(error, OSError) else None
+            raise DataError(f"{dataset.name} can't be made in {to}: {reason or error}") from None
         if language == dataset.language:
             dataset.check(made.counts, accept=accept, say=say)
         facts = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from headwise.applications.base import Say
@@ -79,13 +80,15 @@ class Debian:
             self._updated = True
 
     def unpack(self, name: str, into: Path) -> str:
-        """Unpack a package; nothing of it is installed or run. Returns the name of its file.
+        """Unpack a package; nothing of it is installed or run. Returns the name of its file. Links
+        that lead out of the folder are left out.
 
         Raises:
             DataError: no client, no network, no such package.
         """
         deb = self._deb(name)
         run_client(["dpkg-deb", "-x", str(deb), str(into)], by_hand=BY_HAND.format(what=name))
+        _close_off(into)
         return deb.name.replace("%3a", ":")
 
     def _deb(self, name: str) -> Path:
@@ -130,3 +133,13 @@ class Debian:
             if main and kind in ("Packages", "Translations") and Path(file).is_file():
                 found.setdefault(kind, Path(file))
         return found
+
+
+def _close_off(folder: Path) -> None:
+    """Remove links that lead out of a folder: what is read there, or moved, is the package's own."""
+    inside = folder.resolve()
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            one = Path(place, name)
+            if one.is_symlink() and not one.resolve().is_relative_to(inside):
+                one.unlink()

