@@ -127,6 +127,7 @@ def test_mistakes_are_one_line(run, data, tmp_path):
     assert "--limit 0" in refused("evaluate", run, "--limit", 0)
     assert "--out" in refused("evaluate", run, "--out", tmp_path)
     assert "empty" in refused("translate", run, " ")
+    assert f"translate {run} - < {data}/test.en" in refused("translate", run, f"{data}/test.en")
     assert "UTF-8" in refused("translate", run, "-", input=b"f\xfcnf\n")
     assert "--beam 0" in refused("translate", run, "one", "--beam", 0)
     assert not (tmp_path / "run").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,16 +15,23 @@ from headwise.applications.registry import application_of
 from headwise.applications.translation import Translator
 from headwise.cli.errors import UserError, printable
 from headwise.cli.mistakes import at_least_one, checkpoint_named, told_plainly
+from headwise.cli.text import looks_like_path
 
 
 def translate(run: Path, texts: Sequence[str], *, beam: int, checkpoint: str, as_json: bool) -> None:
     """See `headwise translate --help`.
 
     Raises:
-        UserError: no run of a translation, an empty text.
+        UserError: no run of a translation, a file in place of a text, an empty text.
     """
     which = checkpoint_named(checkpoint)
     at_least_one("beam", beam)
+    for text in texts:
+        if looks_like_path(text) and Path(text).is_file():
+            raise UserError(
+                f"{text} is a file: give its lines on standard input: "
+                f"headwise translate {shlex.quote(str(run))} - < {shlex.quote(text)}"
+            )
     lines = _lines(texts)
     with told_plainly():
         application = application_of(run)
