@@ -100,7 +100,12 @@ def test_a_run_says_what_it_was_made_of(run, recordings):
     config = read_config(run)
     assert config["application"] == "speech"
     assert config["symbols"] == list("01234")
-    assert config["sound"] == {"rate": RATE, "bands": 16}
+    sound = config["sound"]
+    assert (sound["rate"], sound["bands"]) == (RATE, 16)
+    assert {name: len(numbers) for name, numbers in sound["statistics"].items()} == {
+        "mean": 16,
+        "deviation": 16,
+    }
     assert config["data"]["paths"] == [str(recordings)]
     assert [config["data"][split]["recordings"] for split in ("train", "valid", "test")] == [75, 15, 25]
 
@@ -206,6 +211,13 @@ def test_sizes_that_make_no_model_and_other_runs_are_refused(recordings, run, tm
         write_wav(tmp_path / "more" / f"9_x_{take}.wav", torch.ones(300), RATE)
     with pytest.raises(DataError, match="the transcripts have 9, and the model knows 0 1 2 3 4"):
         APPLICATION.open(run).evaluate("test", [tmp_path / "more"], {})
+
+
+def test_about_as_many_recordings_stand_alone_as_in_strings_of_each_length():
+    strings = strings_of(30_000, 5, random.Random(3))
+    for length in range(1, 6):
+        share = sum(length for string in strings if len(string) == length) / 30_000
+        assert share == pytest.approx(1 / 5, abs=0.02)
 
 
 def test_strings_take_each_recording_once():

@@ -83,10 +83,54 @@ def test_filters_are_triangles_that_cover_all_between() -> None:
     torch.testing.assert_close(inside, torch.ones_like(inside), rtol=0, atol=1e-6)  # neighbours sum to 1
 
 
-@pytest.mark.parametrize("normalize", [True, False])
-def test_padding_does_not_change_features(normalize: bool) -> None:
+def spoken(count: int = 5) -> list[Tensor]:
+    """Sounds of unequal length, loudness and pitch."""
+    torch.manual_seed(4)
+    found = []
+    for number in range(count):
+        time = torch.arange(2000 + 700 * number) / 8000
+        tone = torch.sin(2 * math.pi * (300 + 400 * number) * time)
+        found.append((tone + 0.3 * torch.randn(len(time))) * 4.0**-number)
+    return found
+
+
+def test_statistics_measure_each_band_against_what_it_is_elsewhere() -> None:
+    sounds = spoken()
+    measured = LogMel(8000, bands=11).measure(sounds)
+    mel = LogMel(8000, bands=11, statistics=measured)
+    frames = torch.cat([mel(one[None])[0][0] for one in sounds])
+    torch.testing.assert_close(frames.mean(0), torch.zeros(11), atol=0.05, rtol=0)  # but for what is cut off
+    torch.testing.assert_close(frames.std(0), torch.ones(11), atol=0.05, rtol=0)
+    one = mel(sounds[2][None])[0][0].mean(0)
+    assert one.abs().max() > 0.5  # what tells this sound from the others is still there
+    own = LogMel(8000, bands=11)(sounds[2][None])[0][0].mean(0)
+    assert own.abs().max() < 1e-4  # where each sound is measured by itself, it isn't
+
+
+def test_statistics_know_no_loudness() -> None:
+    sounds = spoken()
+    mel = LogMel(8000, bands=11, statistics=LogMel(8000, bands=11).measure(sounds))
+    loud, _ = mel(sounds[1][None])
+    soft, _ = mel(sounds[1][None] / 50)
+    torch.testing.assert_close(loud, soft, atol=1e-3, rtol=0)
+    silent, frames = mel(torch.zeros(1, 400))
+    assert silent.shape[1] == frames[0]
+    assert silent.abs().max() <= 5
+
+
+def test_statistics_of_other_bands_are_refused() -> None:
+    with pytest.raises(ValueError, match="statistics of 2 and 2 bands"):
+        LogMel(8000, bands=3, statistics=([0.0, 0.0], [1.0, 1.0]))
+    with pytest.raises(ValueError, match="positive"):
+        LogMel(8000, bands=2, statistics=([0.0, 0.0], [1.0, 0.0]))
+    assert LogMel(8000, bands=2).measure([]) == ([0.0, 0.0], [1.0, 1.0])
+
+
+@pytest.mark.parametrize("normalize", [True, False, "statistics"])
+def test_padding_does_not_change_features(normalize: bool | str) -> None:
+    measured = LogMel(8000, bands=11).measure(spoken()) if normalize == "statistics" else None
     torch.manual_seed(0)
-    mel = LogMel(8000, bands=11, normalize=normalize)
+    mel = LogMel(8000, bands=11, normalize=bool(normalize), statistics=measured)
     lengths = torch.tensor([900, 333, 0])
     samples = torch.randn(3, 900)
     out, frames = mel(samples, lengths)
@@ -97,7 +141,7 @@ def test_padding_does_not_change_features(normalize: bool) -> None:
         if count:
             alone, _ = mel(samples[row : row + 1, :length])
             torch.testing.assert_close(alone[0], out[row, :count], rtol=1e-4, atol=1e-4)
-            if normalize:
+            if normalize is True:
                 torch.testing.assert_close(alone[0].mean(0), torch.zeros(11), rtol=0, atol=1e-4)
 
 

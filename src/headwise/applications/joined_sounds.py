@@ -38,12 +38,14 @@ class Disturbance:
 
 
 def strings_of(count: int, longest: int, chance: random.Random) -> list[list[int]]:
-    """All of `count` recordings, each once, in strings of 1 to `longest`."""
+    """All of `count` recordings, each once, in strings of 1 to `longest`: about as many recordings in strings
+    of each length, so that the short ones, which have the fewest, aren't rare."""
     order = list(range(count))
     chance.shuffle(order)
     strings = []
+    lengths = range(1, longest + 1)
     while order:
-        length = chance.randint(1, longest)
+        length = chance.choices(lengths, [1 / one for one in lengths])[0]
         strings.append(order[:length])
         order = order[length:]
     return strings

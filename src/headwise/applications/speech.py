@@ -241,9 +241,10 @@ class Speech:
             + f", {recordings.rate:,} samples a second"
         )
         symbols = recordings.symbols
-        sound = {"rate": recordings.rate, "bands": settings.bands}
+        sound: dict[str, Any] = {"rate": recordings.rate, "bands": settings.bands}
         try:
-            log_mel(sound)
+            mean, deviation = log_mel(sound).measure(one.samples for one in splits["train"])
+            sound["statistics"] = {"mean": mean, "deviation": deviation}
             sizes = SpeechConfig(
                 vocab_size=FIRST_SYMBOL + len(symbols),
                 bands=settings.bands,

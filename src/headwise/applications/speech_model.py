@@ -80,4 +80,9 @@ def features_of(sounds: Sequence[Tensor], mel: LogMel) -> tuple[Tensor, Tensor]:
 
 def log_mel(sound: Mapping[str, Any]) -> LogMel:
     """The front end of a config's "sound" entry."""
-    return LogMel(sound["rate"], bands=sound["bands"])
+    found = sound.get("statistics")  # runs of before have none
+    return LogMel(
+        sound["rate"],
+        bands=sound["bands"],
+        statistics=None if found is None else (found["mean"], found["deviation"]),
+    )
