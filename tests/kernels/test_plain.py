@@ -147,3 +147,15 @@ def test_16_bit_gradients_lose_no_more_than_their_rounding(
         assert grad.dtype == dtype
         off = (grad.double() - right).abs().max() / right.abs().max()
         assert off < 4 * torch.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("mask", [None, hw.Causal(), hw.KeyLengths(torch.tensor([3, 5])), hw.Window(1, 1)])
+def test_tensors_stay_where_the_inputs_are(mask: hw.Mask | None) -> None:
+    """Whatever device new tensors are made on: the inputs say it."""
+    leaves = [one.requires_grad_() for one in inputs(2, 3, 5, 7)]
+    expected = hw.attention(*leaves, mask=mask)
+    with torch.device("meta"):
+        out = hw.attention(*leaves, mask=mask)
+        grads = torch.autograd.grad(out.sum(), leaves)
+    assert torch.equal(out, expected)
+    assert all(grad.device.type == "cpu" and grad.isfinite().all() for grad in grads)

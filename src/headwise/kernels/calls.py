@@ -165,7 +165,7 @@ def _added(problem: Problem, strip: Strip) -> tuple[Index, Tensor | None, Tensor
         return cols, _numbers(allow.expand(*allow.shape[:2], strip.height, strip.width), dtype), dead
     shape = (*allow.shape[:2], strip.height, strip.width)
     if added is None:
-        added = torch.zeros(shape, dtype=dtype)
+        added = torch.zeros(shape, dtype=dtype, device=allow.device)
     else:
         added = added.expand(torch.broadcast_shapes(added.shape, shape)).clone()
     added[..., strip.partial].masked_fill_(~allow, minus_inf)
@@ -185,7 +185,7 @@ def _kept(strip: Strip, allow: Tensor) -> slice | None:
     taking those alone is faster than adding -inf to the rest."""
     if strip.partial is None:
         return None
-    open_keys = torch.ones(strip.width, dtype=torch.bool)
+    open_keys = torch.ones(strip.width, dtype=torch.bool, device=allow.device)
     open_keys[strip.partial] = allow
     places = open_keys.nonzero().flatten()
     if not len(places):

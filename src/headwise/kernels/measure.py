@@ -267,5 +267,5 @@ def _over_heads(by_part: list[tuple[Tensor, ...]], order: list[int]) -> tuple[Te
     joined = by_part[0] if len(by_part) == 1 else tuple(torch.cat(same, dim=1) for same in same_heads)
     if order == sorted(order):
         return joined
-    inverse = torch.tensor(order).argsort()
-    return tuple(whole.index_select(1, inverse.to(whole.device)) for whole in joined)
+    inverse = torch.tensor(order, device=joined[0].device).argsort()
+    return tuple(whole.index_select(1, inverse) for whole in joined)

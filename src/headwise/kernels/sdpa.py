@@ -221,9 +221,12 @@ def _in_float32(problem: Problem, out: Tensor, lse: Tensor, d_out: Tensor) -> Gr
 
 def _zeros(problem: Problem) -> tuple[Tensor, Tensor, Tensor]:
     """Where calls write gradients of q, and add up those of k and v: in float32 whatever the inputs are."""
-    q, dtype = problem.q, problem.score_dtype
-    d_k, d_v = torch.zeros(problem.k.shape, dtype=dtype), torch.zeros(problem.v.shape, dtype=dtype)
-    return torch.zeros(q.shape, dtype=q.dtype), d_k, d_v
+    k, v, dtype = problem.k, problem.v, problem.score_dtype
+    return (
+        problem.q.new_zeros(problem.q.shape),
+        k.new_zeros(k.shape, dtype=dtype),
+        v.new_zeros(v.shape, dtype=dtype),
+    )
 
 
 def _add_keys(problem: Problem, total: Tensor, call: Call, part: Tensor) -> None:
