@@ -297,6 +297,15 @@ def test_figures_are_shown_in_their_units():
     assert of_page.with_interval({"bleu": 1.0}, "bleu") == "1.0"
 
 
+def test_no_mistake_is_not_taken_for_certainty(written):
+    facts = kept(written, "multi30k")
+    section = BY_NAME["multi30k"]
+    assert "rule of three" not in of_page.body(section, facts, written)
+    for one in facts["evaluations"]:
+        one["figures"]["bleu_low"] = one["figures"]["bleu_high"] = one["figures"]["bleu"]
+    assert "rule of three" in of_page.body(section, facts, written)
+
+
 def test_every_section_names_an_application_and_sources():
     for section in SECTIONS:
         assert section.application == find(section.application).name
