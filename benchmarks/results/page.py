@@ -186,8 +186,8 @@ def _figures(section: Section, facts: Mapping[str, Any]) -> Iterator[str]:
         f"{name}_low" in one["figures"] and _is_flat(one["figures"], name) for one in tests for name in names
     ):
         yield (
-            "Where all examples are right, so is every sample of them: without a mistake in n one can say, with "
-            "95 % confidence, that less than 3/n of all would be wrong (the rule of three)."
+            "Where all examples are right, so is every sample of them: without a mistake in n one can say, "
+            "with 95 % confidence, that less than 3/n of all would be wrong (the rule of three)."
         )
     yield f"{_capital('; '.join(notes))}."
     yield ""
