@@ -149,7 +149,7 @@ def test_a_run_that_is_not_there_is_not_read_as_a_text():
 
 
 def test_patches_are_told_as_patches(tiny_run, tiny_inputs):
-    told = see(tiny_run("vision"), *tiny_inputs["vision"]).stdout
+    told = " ".join(see(tiny_run("vision"), *tiny_inputs["vision"]).stdout.split())  # wherever lines end
     assert "Nearby: itself and the patches beside, above and below" in told
     assert "2,0 is the first patch of the third row" in told
 
