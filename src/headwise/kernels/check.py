@@ -15,6 +15,17 @@ from headwise.positions.base import Bias
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _PLAIN = (Tensor, nn.Parameter)
+Kinds = tuple[
+    torch.Size,
+    torch.Size,
+    torch.Size,
+    torch.dtype,
+    torch.dtype,
+    torch.dtype,
+    torch.device,
+    torch.device,
+    torch.device,
+]
 
 
 def check_tensors(q: Tensor, k: Tensor, v: Tensor) -> tuple[int, ...]:
@@ -27,23 +38,19 @@ def check_tensors(q: Tensor, k: Tensor, v: Tensor) -> tuple[int, ...]:
     # the products of the call before have emptied the processor's caches. Sizes that a compiler or an export
     # leaves open can't be looked up.
     fixed = not torch.compiler.is_compiling() and all(type(x) in _PLAIN for x in (q, k, v))
-    check = check_sizes if fixed else check_sizes.__wrapped__
-    sizes = q.shape, k.shape, v.shape
-    return check(*sizes, q.dtype, k.dtype, v.dtype, q.device, k.device, v.device)
+    check = check_kinds if fixed else check_kinds.__wrapped__
+    return check(kinds_of(q, k, v))
+
+
+def kinds_of(q: Tensor, k: Tensor, v: Tensor) -> Kinds:
+    """All that the checks of three tensors look at."""
+    return q.shape, k.shape, v.shape, q.dtype, k.dtype, v.dtype, q.device, k.device, v.device
 
 
 @functools.lru_cache(maxsize=256)
-def check_sizes(
-    q: torch.Size,
-    k: torch.Size,
-    v: torch.Size,
-    q_type: torch.dtype,
-    k_type: torch.dtype,
-    v_type: torch.dtype,
-    q_device: torch.device,
-    k_device: torch.device,
-    v_device: torch.device,
-) -> tuple[int, ...]:
+def check_kinds(kinds: Kinds) -> tuple[int, ...]:
+    """`check_tensors` of what `kinds_of` says of them."""
+    q, k, v, q_type, k_type, v_type, q_device, k_device, v_device = kinds
     for name, shape in (("q", q), ("k", k), ("v", v)):
         if len(shape) < 3:
             raise ValueError(

@@ -68,9 +68,7 @@ def _problem(
     strict: bool,
 ) -> Problem:
     sizes = (q.shape[0],), q.shape[1], q.shape[2], k.shape[2]
-    frame = Frame.starting(
-        *sizes, q_start=q_start, k_start=k_start, q_pos=q_pos, k_pos=k_pos, device=q.device
-    )
+    frame = Frame(*sizes, q_start=q_start, k_start=k_start, q_pos=q_pos, k_pos=k_pos, device=q.device)
     return Problem(
         q,
         k,

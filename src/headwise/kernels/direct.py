@@ -12,7 +12,7 @@ from headwise.kernels.live import all_finite, all_numbers
 from headwise.kernels.transforms import transforming
 
 _NAME = "_scaled_dot_product_flash_attention_for_cpu"
-_FUSED = getattr(torch.ops.aten, _NAME).default if hasattr(torch.ops.aten, _NAME) else None
+FUSED = getattr(torch.ops.aten, _NAME).default if hasattr(torch.ops.aten, _NAME) else None
 _TYPES = (torch.float32, torch.float64, torch.bfloat16)
 
 
@@ -21,7 +21,7 @@ def direct_will_do(x: Tensor) -> bool:
     differentiates, transforms, traces or casts."""
     return (
         type(x) is Tensor
-        and _FUSED is not None
+        and FUSED is not None
         and x.dtype in _TYPES
         and x.device.type == "cpu"
         and not torch.is_grad_enabled()
@@ -42,14 +42,21 @@ def direct(
     Shapes: q [batch, heads, q_len, d], k and v [batch, heads, k_len, d], added [batch, 1, 1, k_len], which
     leaves every query a key -> [batch, heads, q_len, d].
     """
-    if _FUSED is None or not q.numel() or not k.numel():
+    if FUSED is None or not q.numel() or not k.numel():
         return None
     if not q.stride(-1) == k.stride(-1) == v.stride(-1) == 1:  # as the operation reads them
         return None
     if added is not None:
         added = added.expand(*added.shape[:2], q.shape[2], k.shape[2])
     out: Tensor
-    out, lse = _FUSED(q, k, v, 0.0, causal, attn_mask=added, scale=scale)
-    if not all_numbers(out) or (not bool(lse.all()) and not all_finite(q, k)):
-        return None
-    return out
+    out, lse = FUSED(q, k, v, 0.0, causal, attn_mask=added, scale=scale)
+    return out if can_stand(out, lse, q, k) else None
+
+
+def can_stand(out: Tensor, lse: Tensor, q: Tensor, k: Tensor) -> bool:
+    """Whether what the operation gave is what the contract says.
+
+    A row of nothing but NaN or -inf is 0 for the operation, and so is its log-sum-exp, by which we know it
+    (another row's log-sum-exp is hardly ever exactly 0; then the inputs decide).
+    """
+    return all_numbers(out) and (bool(lse.all()) or all_finite(q, k))

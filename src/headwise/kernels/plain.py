@@ -12,7 +12,7 @@ import functools
 import torch
 from torch import Tensor
 
-from headwise.kernels.check import check_sizes
+from headwise.kernels.check import Kinds, check_kinds, kinds_of
 from headwise.kernels.direct import direct
 from headwise.kernels.sdpa import refusals
 from headwise.kernels.transforms import transforming
@@ -38,32 +38,20 @@ def solve_plain(q: Tensor, k: Tensor, v: Tensor, mask: Mask | None, *, at_start:
     causal = type(mask) is Causal
     if mask is not None and not causal:
         return None
-    sizes, kinds = (q.shape, k.shape, v.shape), (q.dtype, k.dtype, v.dtype, q.device, k.device, v.device)
-    if not _fits(*sizes, *kinds, causal, at_start):
+    if not _fits(kinds_of(q, k, v), causal, at_start):
         return None
     return direct(q, k, v, q.shape[-1] ** -0.5, None, causal=causal)
 
 
 @functools.lru_cache(maxsize=256)
-def _fits(
-    q: torch.Size,
-    k: torch.Size,
-    v: torch.Size,
-    q_type: torch.dtype,
-    k_type: torch.dtype,
-    v_type: torch.dtype,
-    q_device: torch.device,
-    k_device: torch.device,
-    v_device: torch.device,
-    causal: bool,
-    at_start: bool,
-) -> bool:
+def _fits(kinds: Kinds, causal: bool, at_start: bool) -> bool:
     """Whether a call passes the checks and is one call of the operation, by the rules of the long way."""
     try:
-        check_sizes(q, k, v, q_type, k_type, v_type, q_device, k_device, v_device)
+        check_kinds(kinds)
     except (TypeError, ValueError):
         return False
+    q, k, v, dtype, _, _, device, _, _ = kinds
     same_heads = len(q) == 4 and q[:-2] == k[:-2] == v[:-2]
     square = q[-2] == k[-2] or at_start
-    refused = refusals(q_device.type, q_type, q[-1], v[-1], 0.0, None, sinks=False)
+    refused = refusals(device.type, dtype, q[-1], v[-1], 0.0, None, sinks=False)
     return same_heads and (square or not causal) and not refused

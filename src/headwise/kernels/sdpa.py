@@ -16,7 +16,8 @@ from torch import Tensor
 
 from headwise.kernels.blocks import fold
 from headwise.kernels.calls import Call, newest_query, plan
-from headwise.kernels.live import all_finite, all_numbers
+from headwise.kernels.direct import FUSED, can_stand
+from headwise.kernels.live import all_numbers
 from headwise.kernels.pair import Grads, PairKernel
 from headwise.kernels.problem import Problem
 from headwise.kernels.tiled import Tiled, rounded_off
@@ -44,9 +45,7 @@ class TorchFused(PairKernel):
             return Tiled().forward(problem)
         folded = _folded(problem)
         out, lse = _forward(problem if folded is None else folded)
-        # A row of nothing but NaN or -inf is 0 for the operation, and so is its log-sum-exp, by which we
-        # know it (another row's log-sum-exp is hardly ever exactly 0; then the inputs decide).
-        if not all_numbers(out) or (not bool(lse.all()) and not all_finite(problem.q, problem.k)):
+        if not can_stand(out, lse, problem.q, problem.k):
             return Tiled().forward(problem)
         if folded is not None:
             out = out.reshape(*problem.q.shape[:-1], problem.d_v)
@@ -85,7 +84,7 @@ def refusals(
     reasons = []
     if device != "cpu":
         reasons.append(f"it is the fused CPU operation, and the tensors are on {device!r}")
-    if not hasattr(torch.ops.aten, "_scaled_dot_product_flash_attention_for_cpu"):
+    if FUSED is None:
         reasons.append(f"torch {torch.__version__} has no fused CPU operation")
     if dtype not in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
         reasons.append(f"dtype {dtype} is not float16, bfloat16, float32 or float64")

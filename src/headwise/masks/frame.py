@@ -20,7 +20,7 @@ ALIGNS = get_args(Align)
 
 
 class Frame:
-    """Sizes and positions of one attention call. Make one by `of` or `starting`, and leave it as it is.
+    """Sizes and positions of one attention call. Leave it as it is made.
 
     Shapes:
         q_pos: int64 [q_len] or [*batch, q_len]. Position of each query.
@@ -40,18 +40,20 @@ class Frame:
         heads: int,
         q_len: int,
         k_len: int,
-        q_start: int | None,
-        k_start: int | None,
-        q_pos: Tensor | None,
-        k_pos: Tensor | None,
-        device: torch.device | str | None,
+        *,
+        q_start: int | None = None,
+        k_start: int | None = None,
+        q_pos: Tensor | None = None,
+        k_pos: Tensor | None = None,
+        device: torch.device | str | None = None,
     ) -> None:
+        """Positions count up from q_start and k_start, or are the tensors given."""
         self.batch = batch
         self.heads = heads
         self.q_len = q_len
         self.k_len = k_len
-        self.q_start = q_start
-        self.k_start = k_start
+        self.q_start = q_start if q_pos is None else None
+        self.k_start = k_start if k_pos is None else None
         self._q_pos = q_pos
         self._k_pos = k_pos
         self._device = device
@@ -81,37 +83,18 @@ class Frame:
                 f'align={align!r}: queries are aligned with the keys at their "end" (the last query is the '
                 'newest key) or their "start"'
             )
-        k_start = 0 if k_pos is None else None
-        q_start = (k_len - q_len if align == "end" else 0) if q_pos is None else None
-        return Frame.starting(
+        q_start = k_len - q_len if align == "end" else 0
+        return Frame(
             batch,
             heads,
             q_len,
             k_len,
             q_start=q_start,
-            k_start=k_start,
+            k_start=0,
             q_pos=q_pos,
             k_pos=k_pos,
             device=device,
         )
-
-    @staticmethod
-    def starting(
-        batch: tuple[int, ...],
-        heads: int,
-        q_len: int,
-        k_len: int,
-        *,
-        q_start: int | None,
-        k_start: int | None,
-        q_pos: Tensor | None = None,
-        k_pos: Tensor | None = None,
-        device: torch.device | str | None = None,
-    ) -> Frame:
-        """Frame whose positions count up from q_start and k_start, or are the tensors given."""
-        q_start = q_start if q_pos is None else None
-        k_start = k_start if k_pos is None else None
-        return Frame(batch, heads, q_len, k_len, q_start, k_start, q_pos, k_pos, device)
 
     @property
     def q_pos(self) -> Tensor:
@@ -167,8 +150,10 @@ class Frame:
 
     def sized(self, batch: tuple[int, ...], heads: int) -> Frame:
         """The same positions for another batch and number of heads."""
-        starts = self.q_start, self.k_start
-        return Frame(batch, heads, self.q_len, self.k_len, *starts, self._q_pos, self._k_pos, self._device)
+        sizes = batch, heads, self.q_len, self.k_len
+        frame = Frame(*sizes, q_start=self.q_start, k_start=self.k_start, device=self._device)
+        frame._q_pos, frame._k_pos = self._q_pos, self._k_pos
+        return frame
 
     def _counted(self, start: int | None, length: int) -> Tensor:
         if start is None:
