@@ -17,13 +17,12 @@ import torch
 from torch import Tensor
 
 from benchmarks.common import Case, Way
-from benchmarks.program import Program, Result, main
+from benchmarks.program import Program, Result, main, no_slower
 from benchmarks.table import Claim
 from headwise.models import Transformer, TransformerConfig
 from headwise.models.decoding import Stepper, beam_search, greedy
 
 LAYERS, VOCABULARY, PAD, BOS, EOS = 3, 8000, 0, 1, 2
-NOISE = 1.02
 SIZES = {"quick": (16,), "short": (128, 256), "full": (128, 256, 512)}
 INPUTS = {"quick": (2,), "short": (1, 16), "full": (1, 16, 64)}
 WRITTEN = {"quick": (3,), "short": (24,), "full": (24, 96)}
@@ -146,13 +145,7 @@ def _case(d_model: int, beam: int, inputs: int, written: int) -> Case:
 
 
 def claims(results: Sequence[Result]) -> list[Claim]:
-    slow = tuple(
-        f"{' '.join(r.label)} ({name} {ratio:.2f})"
-        for r in results
-        for name, ratio in r.ratios.items()
-        if ratio > NOISE
-    )
-    return [Claim("at least as fast per token", sum(len(r.ratios) for r in results), slow)]
+    return [no_slower("at least as fast per token", results)]
 
 
 PROGRAM = Program(

@@ -31,6 +31,20 @@ class Result:
     amount: float = 1.0  # of what a call makes
 
 
+NOISE = 1.02  # medians of the same code differ by as much
+
+
+def no_slower(text: str, results: Sequence[Result]) -> Claim:
+    """That no peer is faster, in any row, by more than noise."""
+    slow = tuple(
+        f"{' '.join(r.label)} ({name} {ratio:.2f})"
+        for r in results
+        for name, ratio in r.ratios.items()
+        if ratio > NOISE
+    )
+    return Claim(text, sum(len(r.ratios) for r in results), slow)
+
+
 UNITS: dict[str, Callable[[float, float], str]] = {  # of a cell: how many are made in how many seconds
     "ms": lambda amount, seconds: milliseconds(seconds),
     "ms per token": lambda amount, seconds: milliseconds(seconds / amount),

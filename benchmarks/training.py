@@ -20,14 +20,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks.common import Case, Way
-from benchmarks.program import Program, Result, main
+from benchmarks.program import Program, Result, main, no_slower
 from benchmarks.table import Claim
 from headwise.models import Transformer, TransformerConfig
 from headwise.positions import sinusoidal
 from headwise.training import token_loss
 
 LAYERS, VOCABULARY, CELLS, SMOOTHING, PAD = 3, 4000, 1920, 0.1, 0
-NOISE = 1.02
 SIZES = {"quick": (16,), "short": (128, 256), "full": (128, 256, 512)}
 LENGTHS = {"quick": (5,), "short": (15, 64), "full": (15, 30, 64, 128)}
 DROPOUTS = {"quick": (0.0, 0.1), "short": (0.1,), "full": (0.1, 0.0)}
@@ -189,13 +188,7 @@ def _case(d_model: int, length: int, dtype: str, dropout: float, cells: int) -> 
 
 
 def claims(results: Sequence[Result]) -> list[Claim]:
-    slow = tuple(
-        f"{' '.join(r.label)} ({name} {ratio:.2f})"
-        for r in results
-        for name, ratio in r.ratios.items()
-        if ratio > NOISE
-    )
-    return [Claim("at least as fast", sum(len(r.ratios) for r in results), slow)]
+    return [no_slower("at least as fast", results)]
 
 
 PROGRAM = Program(
