@@ -43,6 +43,21 @@ class Evaluation:
     notes: Sequence[str] = ()
 
 
+def data_of(config: Mapping[str, Any], data: Sequence[Path] | None = None) -> list[Path]:
+    """The data that is given, or where that of a run with this config was."""
+    return [Path(path) for path in config["data"]["paths"]] if data is None else list(data)
+
+
+def side_by_side(
+    inputs: Sequence[str], outputs: Sequence[str], references: Sequence[str]
+) -> list[dict[str, str]]:
+    """`Evaluation.outputs` of texts."""
+    return [
+        {"input": one, "output": written, "reference": right}
+        for one, written, right in zip(inputs, outputs, references, strict=True)
+    ]
+
+
 class Trained(Protocol):
     """A model that was read from its run."""
 

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from torch import Tensor, nn
 
 from headwise.applications.errors import DataError
-from headwise.applications.text_files import Pairs
+from headwise.applications.plain import plain
+from headwise.applications.text_files import Pairs, describe_data
 from headwise.applications.tokens import Tokens, check_token_ids, pad
 from headwise.applications.writing import encode_sources, write_texts
 from headwise.models.transformer import Transformer
@@ -184,3 +185,47 @@ class PairTask:
         longer = f", {self.left_out:,} pairs longer than {self.settings.longest} left out"
         said = longer if self.left_out else ""
         say(f"{len(self.tokens):,} tokens in the vocabulary, {size:,} parameters{said}")
+
+
+def pair_task(
+    name: str,
+    data: Sequence[Path],
+    pairs: Mapping[str, Pairs],
+    settings: Any,
+    run: Path | None,
+    say: Callable[[str], None],
+    *,
+    metric: str,
+    score: Score,
+    cut: bool = False,
+    max_length: int | None = None,
+) -> PairTask:
+    """The task of an application `name`, from the pairs of "train" and "val"; what it is made of is said.
+
+    See `Application.task` for data, run and say, and `PairTask` for the rest.
+
+    Raises:
+        SettingError: sizes that make no vocabulary or no model.
+    """
+    say("read " + ", ".join(f"{len(one):,} pairs for {split}" for split, one in pairs.items()))
+    tokens, model = vocabulary_and_model(settings, pairs["train"], run)
+    config = {
+        "application": name,
+        "settings": plain(settings),
+        "model": model.config.to_dict(),
+        "data": describe_data(data, pairs, run),
+    }
+    task = PairTask(
+        model,
+        tokens,
+        pairs["train"],
+        pairs["val"],
+        settings=settings,
+        config=config,
+        metric=metric,
+        score=score,
+        cut=cut,
+        max_length=max_length,
+    )
+    task.describe(say)
+    return task

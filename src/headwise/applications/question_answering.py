@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from headwise.applications import questions as asked
-from headwise.applications.base import Evaluation, Say
+from headwise.applications.base import Evaluation, Say, data_of
 from headwise.applications.errors import DataError
 from headwise.applications.intervals import bootstrap_interval
 from headwise.applications.options import take
@@ -236,11 +236,9 @@ class Answerer:
 
     def __init__(self, loaded: LoadedRun, tokens: Tokens) -> None:
         self.folder, self.tokens, self.config = loaded.folder, tokens, loaded.config
-        try:
-            self.settings = from_plain(QuestionSettings, loaded.config["settings"])
-            model = SpanReader(TextEncoderConfig.from_dict(loaded.config["model"]))
-        except (ValueError, TypeError, KeyError) as error:
-            raise RunError(f"{loaded.folder / 'config.json'} can't be used: {error}") from None
+        with loaded.reading() as config:
+            self.settings = from_plain(QuestionSettings, config["settings"])
+            model = SpanReader(TextEncoderConfig.from_dict(config["model"]))
         loaded.load_into(model)
         self.model = model.eval()
 
@@ -272,7 +270,7 @@ class Answerer:
         Options: limit (all questions).
         """
         chosen = take(options, limit=None)
-        paths = [Path(path) for path in self.config["data"]["paths"]] if data is None else data
+        paths = data_of(self.config, data)
         questions = asked.load_questions(paths, split)[: chosen["limit"]]
         written = self._answer(questions)
         frequent = [asked.most_frequent(one) for one in questions]

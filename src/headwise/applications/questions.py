@@ -20,7 +20,7 @@ BLANK = "@placeholder"
 CLOZE = ("context", "question", "answer")
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
-_WORD = re.compile(r"\w[\w+.-]*\w|\w")
+WORD = re.compile(r"\w[\w+.-]*\w|\w")
 FUNCTION_WORDS = frozenset(
     """
     the and for with from that this are can not its your you all any other into than via over such using
@@ -162,8 +162,8 @@ def _f1(one: Sequence[str], other: Sequence[str]) -> float:
 def most_frequent(question: Question) -> str:
     """The baseline: the word that occurs most often in the text, is 4 letters or longer, isn't one of
     English's function words, and isn't in the question; the first of them."""
-    asked = {word.lower() for word in _WORD.findall(question.question)}
-    words: list[str] = [word for word in _WORD.findall(question.context) if word.lower() not in asked]
+    asked = {word.lower() for word in WORD.findall(question.question)}
+    words: list[str] = [word for word in WORD.findall(question.context) if word.lower() not in asked]
     telling = (
         [word for word in words if len(word) >= 4 and word.lower() not in FUNCTION_WORDS] or words or [""]
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from headwise.applications.base import Application, Say, Settings
+from headwise.applications.base import Application, Say, Settings, data_of
 from headwise.applications.datasets import DATASETS
 from headwise.applications.datasets.hub import bring, is_hub
 from headwise.applications.errors import DataError
@@ -91,4 +91,4 @@ def _settings_of(application: Application, default: Settings, run: Path) -> tupl
         settings = from_plain(type(default), values)
     except (ValueError, TypeError) as error:
         raise RunError(f"{run / 'config.json'} has settings that can't be used: {error}") from None
-    return settings, [Path(path) for path in config["data"]["paths"]]
+    return settings, data_of(config)

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from headwise.applications.base import Evaluation
+from headwise.applications.base import Evaluation, data_of
 from headwise.applications.data_sounds import Recording, load_recordings
 from headwise.applications.errors import DataError
 from headwise.applications.intervals import bootstrap_interval
@@ -49,18 +49,16 @@ class Transcriber:
 
     def __init__(self, loaded: LoadedRun) -> None:
         self.folder, self.config, self.step = loaded.folder, loaded.config, loaded.step
-        try:
-            if self.config["application"] != "speech":
-                raise ValueError(f"it is of application {self.config['application']!r}, not 'speech'")
-            self.symbols: list[str] = self.config["symbols"]
-            self.joined_by: str = self.config["joined_by"]
-            self.joined: int = self.config["joined"]
-            self.rate: int = self.config["sound"]["rate"]
-            self.gap: float = self.config["settings"]["gap"]
-            self.mel = log_mel(self.config["sound"])
-            model = Recogniser(SpeechConfig.from_dict(self.config["model"]))
-        except (ValueError, TypeError, KeyError) as error:
-            raise RunError(f"{loaded.folder / 'config.json'} can't be used: {error}") from None
+        with loaded.reading() as config:
+            if config["application"] != "speech":
+                raise ValueError(f"it is of application {config['application']!r}, not 'speech'")
+            self.symbols: list[str] = config["symbols"]
+            self.joined_by: str = config["joined_by"]
+            self.joined: int = config["joined"]
+            self.rate: int = config["sound"]["rate"]
+            self.gap: float = config["settings"]["gap"]
+            self.mel = log_mel(config["sound"])
+            model = Recogniser(SpeechConfig.from_dict(config["model"]))
         loaded.load_into(model)
         self.model = model.eval()
 
@@ -103,7 +101,7 @@ class Transcriber:
         chosen = take(options, decoder="ctc", beam=4, limit=None)
         self.check_decoder(chosen["decoder"])
         part = split_named(split)
-        path = one_path([Path(one) for one in self.config["data"]["paths"]] if data is None else data)
+        path = one_path(data_of(self.config, data))
         recordings = load_recordings(path, rate=self.rate).splits[part][: chosen["limit"]]
         unknown = sorted({one for found in recordings for one in found.symbols} - set(self.symbols))
         if unknown:

@@ -15,19 +15,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headwise.applications.base import Evaluation, Say
+from headwise.applications.base import Evaluation, Say, data_of, side_by_side
 from headwise.applications.options import take
-from headwise.applications.pair_task import PairTask, check_sizes, vocabulary_and_model
-from headwise.applications.plain import from_plain, plain
+from headwise.applications.pair_task import PairTask, check_sizes, pair_task
+from headwise.applications.plain import from_plain
 from headwise.applications.records import load_records
 from headwise.applications.rouge import rouge_1, scores_of
-from headwise.applications.text_files import Pairs, describe_data
+from headwise.applications.text_files import Pairs
 from headwise.applications.tokens import Tokens
 from headwise.applications.writing import write_texts
 from headwise.models.transformer import Transformer
 from headwise.models.transformer_config import TransformerConfig
 from headwise.training.recipe import Recipe
-from headwise.training.runs import LoadedRun, RunError, Which, load_run
+from headwise.training.runs import LoadedRun, Which, load_run
 
 NAME = "summarization"
 COLUMNS = ("text", "summary")
@@ -100,11 +100,9 @@ class Summarizer:
         self.folder = loaded.folder
         self.tokens = tokens
         self.config = loaded.config
-        try:
-            self.settings = from_plain(SummarizationSettings, loaded.config["settings"])
-            model = Transformer(TransformerConfig.from_dict(loaded.config["model"]))
-        except (ValueError, TypeError, KeyError) as error:
-            raise RunError(f"{loaded.folder / 'config.json'} can't be used: {error}") from None
+        with loaded.reading() as config:
+            self.settings = from_plain(SummarizationSettings, config["settings"])
+            model = Transformer(TransformerConfig.from_dict(config["model"]))
         loaded.load_into(model)
         self.model = model.eval()
 
@@ -128,16 +126,13 @@ class Summarizer:
         Options: beam (4), alpha (0.6), limit (all texts).
         """
         chosen = take(options, beam=4, alpha=0.6, limit=None)
-        paths = [Path(path) for path in self.config["data"]["paths"]] if data is None else data
+        paths = data_of(self.config, data)
         pairs = load_pairs(paths, split)
         limit = chosen["limit"]
         pairs = Pairs(pairs.sources[:limit], pairs.targets[:limit])
         written = self.summarize(pairs.sources, beam=chosen["beam"], alpha=chosen["alpha"])
         lead = [first_sentence(text) for text in pairs.sources]
-        outputs = [
-            {"input": source, "output": output, "reference": target}
-            for source, output, target in zip(pairs.sources, written, pairs.targets, strict=True)
-        ]
+        outputs = side_by_side(pairs.sources, written, pairs.targets)
         return Evaluation(
             split,
             len(pairs),
@@ -176,28 +171,18 @@ class Summarization:
     def task(self, data: Sequence[Path], settings: Any, run: Path | None, say: Say) -> PairTask:
         """See `Application.task`."""
         pairs = {split: load_pairs(data, split) for split in ("train", "val")}
-        say("read " + ", ".join(f"{len(one):,} pairs for {split}" for split, one in pairs.items()))
-        tokens, model = vocabulary_and_model(settings, pairs["train"], run)
-        described = {
-            "application": NAME,
-            "settings": plain(settings),
-            "model": model.config.to_dict(),
-            "data": describe_data(data, pairs, run),
-        }
-        task = PairTask(
-            model,
-            tokens,
-            pairs["train"],
-            pairs["val"],
-            settings=settings,
-            config=described,
+        return pair_task(
+            NAME,
+            data,
+            pairs,
+            settings,
+            run,
+            say,
             metric="rouge1",
             score=rouge_1,
             cut=True,
             max_length=settings.longest_summary,
         )
-        task.describe(say)
-        return task
 
     def open(self, run: Path, which: Which = "best", say: Say = lambda line: None) -> Summarizer:
         return Summarizer(load_run(run, which, warn=say), Tokens.load(run))

@@ -14,20 +14,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headwise.applications.base import Evaluation, Say
+from headwise.applications.base import Evaluation, Say, data_of, side_by_side
 from headwise.applications.bleu import corpus_bleu, scores_of
 from headwise.applications.errors import DataError
 from headwise.applications.nearest import LETTERS, Nearest
 from headwise.applications.options import take
-from headwise.applications.pair_task import PairTask, check_sizes, vocabulary_and_model
-from headwise.applications.plain import from_plain, plain
-from headwise.applications.text_files import Pairs, describe_data, load_split
+from headwise.applications.pair_task import PairTask, check_sizes, pair_task
+from headwise.applications.plain import from_plain
+from headwise.applications.text_files import Pairs, load_split
 from headwise.applications.tokens import Tokens
 from headwise.applications.writing import write_texts
 from headwise.models.transformer import Transformer
 from headwise.models.transformer_config import TransformerConfig
 from headwise.training.recipe import Recipe
-from headwise.training.runs import LoadedRun, RunError, Which, load_run
+from headwise.training.runs import LoadedRun, Which, load_run
 
 NAME = "translation"
 
@@ -96,11 +96,9 @@ class Translator:
         self.folder = loaded.folder
         self.tokens = tokens
         self.config = loaded.config
-        try:
-            self.settings = from_plain(TranslationSettings, loaded.config["settings"])
-            model = Transformer(TransformerConfig.from_dict(loaded.config["model"]))
-        except (ValueError, TypeError, KeyError) as error:
-            raise RunError(f"{loaded.folder / 'config.json'} can't be used: {error}") from None
+        with loaded.reading() as config:
+            self.settings = from_plain(TranslationSettings, config["settings"])
+            model = Transformer(TransformerConfig.from_dict(config["model"]))
         loaded.load_into(model)
         self.model = model.eval()
 
@@ -121,7 +119,7 @@ class Translator:
         Options: beam (4), alpha (0.6), limit (all texts).
         """
         chosen = take(options, beam=4, alpha=0.6, limit=None)
-        paths = [Path(path) for path in self.config["data"]["paths"]] if data is None else data
+        paths = data_of(self.config, data)
         pairs = load_split(paths, split, (self.settings.source, self.settings.target))
         limit = chosen["limit"]
         pairs = Pairs(pairs.sources[:limit], pairs.targets[:limit])
@@ -140,10 +138,7 @@ class Translator:
         baselines = {
             name: scores_of(guess, pairs.targets, bootstrap=False)[0] for name, guess in guesses.items()
         }
-        outputs = [
-            {"input": source, "output": output, "reference": target}
-            for source, output, target in zip(pairs.sources, written, pairs.targets, strict=True)
-        ]
+        outputs = side_by_side(pairs.sources, written, pairs.targets)
         return Evaluation(split, len(pairs), figures, baselines, outputs, notes)
 
     def nearest(self, texts: Sequence[str]) -> list[str]:
@@ -152,8 +147,7 @@ class Translator:
         Raises:
             DataError: the training data isn't where it was.
         """
-        paths = [Path(path) for path in self.config["data"]["paths"]]
-        known = load_split(paths, "train", (self.settings.source, self.settings.target))
+        known = load_split(data_of(self.config), "train", (self.settings.source, self.settings.target))
         return [known.targets[row] for row in Nearest(known.sources).find(texts)]
 
 
@@ -175,26 +169,7 @@ class Translation:
         """
         languages = (settings.source, settings.target)
         pairs = {split: load_split(data, split, languages) for split in ("train", "val")}
-        say("read " + ", ".join(f"{len(one):,} pairs for {split}" for split, one in pairs.items()))
-        tokens, model = vocabulary_and_model(settings, pairs["train"], run)
-        described = {
-            "application": NAME,
-            "settings": plain(settings),
-            "model": model.config.to_dict(),
-            "data": describe_data(data, pairs, run),
-        }
-        task = PairTask(
-            model,
-            tokens,
-            pairs["train"],
-            pairs["val"],
-            settings=settings,
-            config=described,
-            metric="bleu",
-            score=corpus_bleu,
-        )
-        task.describe(say)
-        return task
+        return pair_task(NAME, data, pairs, settings, run, say, metric="bleu", score=corpus_bleu)
 
     def open(self, run: Path, which: Which = "best", say: Say = lambda line: None) -> Translator:
         return Translator(load_run(run, which, warn=say), Tokens.load(run))

@@ -10,14 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headwise.applications.base import Evaluation
+from headwise.applications.base import Evaluation, data_of
 from headwise.applications.data_images import SPLITS, Split, load_images
 from headwise.applications.errors import DataError
 from headwise.applications.images import Picture, read_image
 from headwise.applications.intervals import bootstrap_interval
 from headwise.applications.options import take
 from headwise.models.vision import VisionConfig, VisionTransformer
-from headwise.training.runs import LoadedRun, RunError
+from headwise.training.runs import LoadedRun
 
 
 def normalized(pixels: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
@@ -63,15 +63,13 @@ class Classifier:
 
     def __init__(self, loaded: LoadedRun) -> None:
         self.folder, self.config, self.step = loaded.folder, loaded.config, loaded.step
-        try:
-            if self.config["application"] != "vision":
-                raise ValueError(f"it is of application {self.config['application']!r}, not 'vision'")
-            self.classes: tuple[str, ...] = tuple(self.config["classes"])
-            self.mean: list[float] = self.config["mean"]
-            self.std: list[float] = self.config["std"]
-            model = VisionTransformer(VisionConfig.from_dict(self.config["model"]))
-        except (ValueError, TypeError, KeyError) as error:
-            raise RunError(f"{loaded.folder / 'config.json'} can't be used: {error}") from None
+        with loaded.reading() as config:
+            if config["application"] != "vision":
+                raise ValueError(f"it is of application {config['application']!r}, not 'vision'")
+            self.classes: tuple[str, ...] = tuple(config["classes"])
+            self.mean: list[float] = config["mean"]
+            self.std: list[float] = config["std"]
+            model = VisionTransformer(VisionConfig.from_dict(config["model"]))
         loaded.load_into(model)
         self.model = model.eval()
 
@@ -110,7 +108,7 @@ class Classifier:
         Options: limit (all images).
         """
         limit = take(options, limit=None)["limit"]
-        path = one_path([Path(one) for one in self.config["data"]["paths"]] if data is None else data)
+        path = one_path(data_of(self.config, data))
         sets = load_images(path, size=self.model.config.image_size, channels=self.model.config.channels)
         images = sets[split_named(split)]
         if images.classes != self.classes:

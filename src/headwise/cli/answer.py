@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from typing import cast
 
 import typer
 
 from headwise.applications.question_answering import NAME, Answerer
-from headwise.applications.registry import application_of
-from headwise.cli.errors import UserError, printable
+from headwise.cli.errors import printable
 from headwise.cli.mistakes import checkpoint_named, told_plainly
 from headwise.cli.text import read_text
+from headwise.cli.trained import trained_for
 
 
 def answer(run: Path, argument: str, *, question: str, checkpoint: str, as_json: bool) -> None:
@@ -25,10 +23,7 @@ def answer(run: Path, argument: str, *, question: str, checkpoint: str, as_json:
     which = checkpoint_named(checkpoint)
     text = read_text(argument)
     with told_plainly():
-        application = application_of(run)
-        if application.name != NAME:
-            raise UserError(f"run {run} is of application {application.name!r}: it doesn't answer questions")
-        trained = cast(Answerer, application.open(run, which, lambda line: print(line, file=sys.stderr)))
+        trained: Answerer = trained_for(run, NAME, "answer questions", which)
         found = trained.answer(question, text.content)
     if as_json:
         told = {"origin": text.origin, "question": question, "output": found}

@@ -20,6 +20,10 @@ Checkpoint = Annotated[
     str,
     typer.Option(metavar="WHICH", help="best, last, or average (the mean of the last ones that are kept)."),
 ]
+Text = Annotated[
+    str,
+    typer.Argument(metavar="FILE|TEXT|-", help="A text file, a text in quotes, or - for standard input."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
 
 
@@ -119,10 +123,7 @@ def evaluate(
 @commands.command()
 def summarize(
     run: Run,
-    file: Annotated[
-        str,
-        typer.Argument(metavar="FILE|TEXT|-", help="A text file, a text in quotes, or - for standard input."),
-    ],
+    file: Text,
     beam: Beam = 4,
     checkpoint: Checkpoint = "best",
     as_json: AsJson = False,
@@ -138,10 +139,7 @@ def summarize(
 @commands.command()
 def answer(
     run: Run,
-    file: Annotated[
-        str,
-        typer.Argument(metavar="FILE|TEXT|-", help="A text file, a text in quotes, or - for standard input."),
-    ],
+    file: Text,
     question: Annotated[str, typer.Option(metavar="TEXT", help="What is asked of the text.")],
     checkpoint: Checkpoint = "best",
     as_json: AsJson = False,

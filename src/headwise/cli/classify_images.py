@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import cast
 
 import typer
 
-from headwise.applications.registry import application_of
 from headwise.applications.vision_trained import Classifier
-from headwise.cli.errors import UserError, printable
+from headwise.cli.errors import printable
 from headwise.cli.mistakes import at_least_one, checkpoint_named, told_plainly
+from headwise.cli.trained import say, trained_for
 
 
 def classify_images(
@@ -28,10 +26,7 @@ def classify_images(
     which = checkpoint_named(checkpoint)
     at_least_one("top", top)
     with told_plainly():
-        application = application_of(run)
-        if application.name != "vision":
-            raise UserError(f"run {run} is of application {application.name!r}: it doesn't classify images")
-        trained = cast(Classifier, application.open(run, which, _say))
+        trained: Classifier = trained_for(run, "vision", "classify images", which)
         found = [(image, trained.classify(image, invert=invert)) for image in images]
     if as_json:
         rows = [
@@ -47,10 +42,6 @@ def classify_images(
         return
     for image, guess in found:
         for note in guess.notes:
-            _say(f"{image}: {note}")
+            say(f"{image}: {note}")
         shares = ", ".join(f"{name} {share:.1%}" for name, share in islice(guess.probabilities.items(), top))
         typer.echo(printable(f"{image}: {shares}"))
-
-
-def _say(line: str) -> None:
-    print(printable(line), file=sys.stderr)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 import typer
 
-from headwise.applications.registry import application_of
 from headwise.applications.speech_model import DECODERS
 from headwise.applications.speech_trained import Transcriber
 from headwise.cli.errors import UserError, printable
 from headwise.cli.mistakes import at_least_one, checkpoint_named, told_plainly
+from headwise.cli.trained import say, trained_for
 
 
 def transcribe(
@@ -30,10 +28,7 @@ def transcribe(
     if decoder not in DECODERS:
         raise UserError(f"--decoder {decoder}: choose {' or '.join(DECODERS)}")
     with told_plainly():
-        application = application_of(run)
-        if application.name != "speech":
-            raise UserError(f"run {run} is of application {application.name!r}: it doesn't transcribe sound")
-        trained = cast(Transcriber, application.open(run, which, _say))
+        trained: Transcriber = trained_for(run, "speech", "transcribe sound", which)
         trained.check_decoder(decoder)
         found = [trained.transcribe(file, decoder=decoder, beam=beam) for file in files]
     if as_json:
@@ -45,9 +40,5 @@ def transcribe(
         return
     for file, one in zip(files, found, strict=True):
         for note in one.notes:
-            _say(f"{file}: {note}")
+            say(f"{file}: {note}")
         typer.echo(printable(one.text if len(files) == 1 else f"{file}: {one.text}"))
-
-
-def _say(line: str) -> None:
-    print(printable(line), file=sys.stderr)

@@ -7,15 +7,14 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 import typer
 
-from headwise.applications.registry import application_of
 from headwise.applications.translation import Translator
 from headwise.cli.errors import UserError, printable
 from headwise.cli.mistakes import at_least_one, checkpoint_named, told_plainly
 from headwise.cli.text import looks_like_path
+from headwise.cli.trained import trained_for
 
 
 def translate(run: Path, texts: Sequence[str], *, beam: int, checkpoint: str, as_json: bool) -> None:
@@ -34,10 +33,7 @@ def translate(run: Path, texts: Sequence[str], *, beam: int, checkpoint: str, as
             )
     lines = _lines(texts)
     with told_plainly():
-        application = application_of(run)
-        if application.name != "translation":
-            raise UserError(f"run {run} is of application {application.name!r}: it doesn't translate")
-        trained = cast(Translator, application.open(run, which, lambda line: print(line, file=sys.stderr)))
+        trained: Translator = trained_for(run, "translation", "translate", which)
         written = trained.translate(lines, beam=beam)
     if as_json:
         pairs = [{"input": one, "output": other} for one, other in zip(lines, written, strict=True)]

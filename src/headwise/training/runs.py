@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -49,6 +50,18 @@ class LoadedRun:
     weights: Mapping[str, Tensor]
     step: int
     metrics: Mapping[str, float]
+
+    @contextmanager
+    def reading(self) -> Iterator[Mapping[str, Any]]:
+        """The config, to build a model by.
+
+        Raises:
+            RunError: what is done with it finds that something is missing or wrong.
+        """
+        try:
+            yield self.config
+        except (ValueError, TypeError, KeyError) as error:
+            raise RunError(f"{self.folder / 'config.json'} can't be used: {error}") from None
 
     def load_into(self, model: nn.Module) -> None:
         """Give a model these weights.

@@ -6,7 +6,6 @@ The construction of Hermann et al. 2015, which made the CNN and Daily Mail quest
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,14 +15,11 @@ from headwise.applications.datasets.descriptions import (
     BY_HAND,
     LICENCE,
     Described,
-    divided,
-    read_descriptions,
+    make_tables,
 )
-from headwise.applications.datasets.tables import write_table
-from headwise.applications.questions import BLANK, FUNCTION_WORDS
+from headwise.applications.questions import BLANK, FUNCTION_WORDS, WORD
 
 VAL, TEST = 0.05, 0.10
-WORD = re.compile(r"\w[\w+.-]*\w|\w")
 LETTERS = 4
 """Of an answer at least, unless it has a figure in it."""
 KINDS = frozenset(
@@ -80,12 +76,7 @@ def _clozes(rows: Sequence[Described]) -> Iterator[dict[str, str]]:
 
 def make(folder: Path, *, language: str | None, fresh: bool, say: Say) -> Made:
     """See `headwise.applications.datasets.base.Make`."""
-    rows, lists = read_descriptions(fresh=fresh, say=say)
-    counts = {
-        split: write_table(folder / f"{split}.jsonl", _clozes(some))
-        for split, some in divided(rows, val=VAL, test=TEST).items()
-    }
-    return Made(counts, (lists,))
+    return make_tables(folder, _clozes, val=VAL, test=TEST, fresh=fresh, say=say)
 
 
 DATASET = Dataset(

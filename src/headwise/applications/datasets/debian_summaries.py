@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from headwise.applications.base import Say
 from headwise.applications.datasets.base import Dataset, Made
-from headwise.applications.datasets.descriptions import BY_HAND, LICENCE, divided, read_descriptions
-from headwise.applications.datasets.tables import write_table
+from headwise.applications.datasets.descriptions import BY_HAND, LICENCE, Described, make_tables
 
 VAL, TEST = 0.03, 0.05
 
 
 def make(folder: Path, *, language: str | None, fresh: bool, say: Say) -> Made:
     """See `headwise.applications.datasets.base.Make`."""
-    rows, lists = read_descriptions(fresh=fresh, say=say)
-    counts = {
-        split: write_table(
-            folder / f"{split}.jsonl",
-            (
-                {"text": row.text, "summary": row.synopsis, "group": row.source, "package": row.package}
-                for row in some
-            ),
-        )
-        for split, some in divided(rows, val=VAL, test=TEST).items()
-    }
-    return Made(counts, (lists,))
+    return make_tables(folder, _pairs, val=VAL, test=TEST, fresh=fresh, say=say)
+
+
+def _pairs(rows: Sequence[Described]) -> Iterator[dict[str, str]]:
+    for row in rows:
+        yield {"text": row.text, "summary": row.synopsis, "group": row.source, "package": row.package}
 
 
 DATASET = Dataset(

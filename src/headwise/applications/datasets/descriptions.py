@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from headwise.applications.base import Say
+from headwise.applications.datasets.base import Made
 from headwise.applications.datasets.debian import Debian
+from headwise.applications.datasets.tables import write_table
 
 WORDS = 20
 """Of a description at least; shorter ones say no more than their synopsis."""
@@ -85,6 +87,24 @@ def _texts(path: Path) -> Iterator[tuple[str, str, str]]:
             lines = [line.strip() for line in match[3].splitlines()]
             text = " ".join(" ".join(line for line in lines if line != ".").split())
             yield match[1], " ".join(match[2].split()), text
+
+
+def make_tables(
+    folder: Path,
+    rows_of: Callable[[Sequence[Described]], Iterable[Mapping[str, str]]],
+    *,
+    val: float,
+    test: float,
+    fresh: bool,
+    say: Say,
+) -> Made:
+    """A table for each split, of what `rows_of` makes of its descriptions; see `base.Make`."""
+    rows, lists = read_descriptions(fresh=fresh, say=say)
+    counts = {
+        split: write_table(folder / f"{split}.jsonl", rows_of(some))
+        for split, some in divided(rows, val=val, test=test).items()
+    }
+    return Made(counts, (lists,))
 
 
 def split_of_source(source: str, *, val: float, test: float) -> str:
