@@ -17,6 +17,7 @@ from benchmarks.results.drawn import draw_heads
 from benchmarks.results.examples import Output, choose, examples_of
 from benchmarks.results.neighbour import nearest
 from benchmarks.results.sections import Section
+from headwise.applications.base import data_of
 from headwise.applications.bleu import scores_of
 from headwise.applications.plain import from_plain
 from headwise.applications.registry import find
@@ -78,7 +79,7 @@ def collect(section: Section, run: Path, images: Path, how: How) -> dict[str, An
     checkpoint, evaluations = _evaluations(section, run, how)
     outputs = _outputs(run, checkpoint)
     trained: Any = find(section.application).open(run, checkpoint, _warn)
-    data = how.data or tuple(Path(path) for path in config["data"]["paths"])
+    data = how.data or tuple(data_of(config))
     if section.application == "translation":
         _add_neighbour(evaluations, outputs, data, trained)
     examples = examples_of(section.application, trained, outputs, data)

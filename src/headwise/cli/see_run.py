@@ -18,7 +18,7 @@ from headwise.applications.speech_trained import Transcriber
 from headwise.applications.summarization import Summarizer
 from headwise.applications.translation import Translator
 from headwise.applications.vision_trained import Classifier
-from headwise.cli.errors import UserError, printable
+from headwise.cli.errors import UserError
 from headwise.cli.mistakes import at_least_one, checkpoint_named, told_plainly
 from headwise.cli.runs.jsonout import as_json as view_as_json
 from headwise.cli.runs.pictures import picture
@@ -29,6 +29,7 @@ from headwise.cli.runs.texts import answer, summary, translation
 from headwise.cli.runs.view import View
 from headwise.cli.see import REPORT, check_target, write
 from headwise.cli.text import read_text
+from headwise.cli.trained import say
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def look_at(words: Sequence[str], options: Options) -> View:
     else:
         given = read_text(argument)
         origin, text = given.origin, given.content
-    trained: Any = application.open(folder, which, _say)
+    trained: Any = application.open(folder, which, say)
     if isinstance(trained, Translator):
         found: tuple[Any, Any, Any] = translation(trained, text, beam=beam)
     elif isinstance(trained, Summarizer):
@@ -142,7 +143,3 @@ def _check_options(name: str, options: Options) -> None:
     ):
         if given and not fits:
             raise UserError(f"{option} is of no use to a run of application {name!r}: leave it out")
-
-
-def _say(line: str) -> None:
-    print(printable(line), file=sys.stderr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
@@ -58,6 +58,7 @@ class Task(Protocol):
         """Figures on held-out data, by name. Called with the model in eval mode and without gradients."""
 
 
+@runtime_checkable
 class WritesFiles(Protocol):
     """A task that writes further files into the run's folder when it starts, such as tokenizer.json."""
 

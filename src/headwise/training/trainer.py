@@ -34,7 +34,7 @@ from headwise.training.report import Report
 from headwise.training.runs import RunError, check_same, write_config
 from headwise.training.sharing import part, skip, to_device
 from headwise.training.stop import StopRequests, TrainingStopped
-from headwise.training.task import Task, width
+from headwise.training.task import Task, WritesFiles, width
 from headwise.training.tensors import load_weights
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -125,7 +125,7 @@ class Trainer:
             raise RunError(f"{run} is a file: choose a folder")
         with self._writing():
             (run / "checkpoints").mkdir(parents=True, exist_ok=True)
-            if hasattr(self.task, "write_files"):
+            if isinstance(self.task, WritesFiles):
                 self.task.write_files(run)
             write_config(run, config, self.recipe)
         return None
