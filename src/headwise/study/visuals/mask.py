@@ -1,0 +1,83 @@
+"""Masks: which query may see which key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headwise.masks import Causal, Frame, KeyLengths, Mask, Prefix, Window, all_of
+from headwise.study.visuals.base import Facts, Inputs, Table, VisualData
+from headwise.study.visuals.wording import count, percent
+
+WORDS = "so the keeper lit the lamp again and went up to see the boats come home".split()
+MOST = len(WORDS)
+DEFAULTS = {
+    "queries": 10,
+    "keys": 10,
+    "causal": True,
+    "prefix": 0,
+    "window": False,
+    "before": 3,
+    "after": 0,
+    "lengths": False,
+    "length": 8,
+    "align": "end",
+}
+
+
+def mask_of(inputs: Inputs) -> Mask | None:
+    """(causal or prefix) and window and key lengths, of those that are chosen; None where none is."""
+    causal: Mask | None = Causal() if inputs["causal"] else None
+    if causal is not None and inputs["prefix"]:
+        causal = causal | Prefix(int(inputs["prefix"]))
+    window = Window(int(inputs["before"]), int(inputs["after"])) if inputs["window"] else None
+    length = KeyLengths(min(int(inputs["length"]), int(inputs["keys"]))) if inputs["lengths"] else None
+    return all_of(causal, window, length)
+
+
+def compute(inputs: Inputs) -> dict[str, Any]:
+    """Who sees whom: a row for each query, a column for each key."""
+    queries, keys = int(inputs["queries"]), int(inputs["keys"])
+    frame = Frame.of((), 1, queries, keys, align=inputs["align"])
+    mask = mask_of(inputs)
+    if mask is None:
+        return {
+            "expression": "None",
+            "positions": frame.q_pos.tolist(),
+            "seen": [[True] * keys for _ in range(queries)],
+            "count": queries * keys,
+        }
+    mask.check(frame)
+    return {
+        "expression": repr(mask),
+        "positions": frame.q_pos.tolist(),
+        "seen": mask.dense(frame)[0].tolist(),
+        "count": int(mask.count(frame)),
+    }
+
+
+def data(facts: Facts | None = None) -> VisualData:
+    found = compute(DEFAULTS)
+    pairs = DEFAULTS["queries"] * DEFAULTS["keys"]
+    table = Table(
+        f"mask = {found['expression']}",
+        ("query", "sees", "keys"),
+        tuple(
+            (f"{WORDS[place]} ({place})", count(sum(row)), spans(row))
+            for place, row in zip(found["positions"], found["seen"], strict=True)
+        ),
+    )
+    words = f"{count(found['count'])} of {count(pairs)} pairs may attend ({percent(found['count'] / pairs)})."
+    return VisualData({"words": WORDS, "most": MOST}, table, words)
+
+
+def spans(row: list[bool]) -> str:
+    """The keys that are seen: "0 to 3, 7", or "none"."""
+    parts: list[str] = []
+    start: int | None = None
+    for place, seen in enumerate([*row, False]):
+        if seen and start is None:
+            start = place
+        elif not seen and start is not None:
+            parts.append(str(start) if place - start == 1 else f"{start} to {place - 1}")
+            start = None
+    return ", ".join(parts) or "none"
