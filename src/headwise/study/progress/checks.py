@@ -1,0 +1,81 @@
+"""What may be written into the log, checked before it is: by the server, and for each entry of an import."""
+
+from __future__ import annotations
+
+import re
+
+from headwise.study.progress.errors import Refused
+
+_ID = re.compile(r"[0-9A-Za-z_-]{8,64}")
+_SLUG = re.compile(r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,126}[0-9A-Za-z])?")
+LONGEST_DURATION = 24 * 60 * 60 * 1000
+
+
+def check_id(value: object) -> str:
+    """An id that a page made: 8 to 64 letters, digits, - and _.
+
+    Raises:
+        Refused: it is none.
+    """
+    if not isinstance(value, str) or not _ID.fullmatch(value):
+        raise Refused(f"id {value!r}: it has 8 to 64 letters, digits, - and _, made anew for each entry")
+    return value
+
+
+def check_slug(value: object, what: str) -> str:
+    """The id of a guide, card, question or activity.
+
+    Raises:
+        Refused: it is none.
+    """
+    if not isinstance(value, str) or not _SLUG.fullmatch(value):
+        raise Refused(f"{what} {value!r}: an id has 1 to 128 letters, digits, dots, - and _")
+    return value
+
+
+def check_whole(value: object, what: str, low: int, high: int) -> int:
+    """A whole number within bounds; True and 1.0 are none.
+
+    Raises:
+        Refused: it is none.
+    """
+    if type(value) is not int or not low <= value <= high:
+        raise Refused(f"{what} {value!r}: a whole number from {low} to {high} is wanted")
+    return value
+
+
+def check_flag(value: object, what: str) -> bool:
+    """true or false.
+
+    Raises:
+        Refused: it is neither.
+    """
+    if type(value) is not bool:
+        raise Refused(f"{what} {value!r}: true or false is wanted")
+    return value
+
+
+def check_version(value: object) -> str:
+    """"current", or the number of a frozen version.
+
+    Raises:
+        Refused: it is neither.
+    """
+    if value == "current" or (isinstance(value, str) and re.fullmatch("[1-9][0-9]{0,8}", value)):
+        return str(value)
+    raise Refused(f"version {value!r}: 'current' or the number of a frozen version is wanted")
+
+
+def check_given(value: object) -> str | list[str]:
+    """An answer: a text, or names of options.
+
+    Raises:
+        Refused: it is neither.
+    """
+    if isinstance(value, str) and len(value) <= 1000:
+        return value
+    if isinstance(value, list) and len(value) <= 100:
+        names = [one for one in value if isinstance(one, str) and len(one) <= 64]
+        if len(names) == len(value):
+            return names
+    raise Refused("given: a text of 1000 characters or less, or a list of names of options, is wanted")

@@ -1,0 +1,248 @@
+"""The file of progress: SQLite, safe against a kill, a full disk and a second program at the same file."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from headwise.study.progress import schema
+from headwise.study.progress.errors import Damaged, NotSaved, ProgressError
+from headwise.study.progress.schedule import LAWS, CardState, Review, fold
+
+WAIT = 5.0
+"""Seconds to wait for another program that is writing."""
+
+_FULL = "The disk is full, so nothing was saved. Free some space, then try again."
+_CODES = {
+    sqlite3.SQLITE_FULL: _FULL,
+    sqlite3.SQLITE_IOERR: "The file of progress can't be written (the disk may be full), so nothing was saved. "
+    "Look at the disk, then try again.",
+    sqlite3.SQLITE_READONLY: "The file of progress may not be written, so nothing was saved. Give yourself the "
+    "right to write it, then try again.",
+    sqlite3.SQLITE_PERM: "The file of progress may not be opened: give yourself the right to.",
+    sqlite3.SQLITE_CANTOPEN: "The file of progress can't be opened: look at its folder and your rights there.",
+    sqlite3.SQLITE_BUSY: f"Another program has held the file of progress for {WAIT:g} seconds, so nothing was "
+    "saved. Try again.",
+    sqlite3.SQLITE_LOCKED: "Another program holds the file of progress, so nothing was saved. Try again.",
+}
+_BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+class Store:
+    """A learner's progress in one file.
+
+    One connection, used by one thread at a time; any number of stores, in any number of programs, may be open
+    on the same file.
+
+    Args:
+        file: made if it isn't there, with its folder.
+
+    Raises:
+        Damaged: the file is no database of ours. It is left as it is.
+        NotSaved: the file can't be opened or made.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._identity: tuple[int, int] | None = None
+        with self._lock, self.told():
+            self._open()
+
+    def close(self) -> None:
+        """Close the file; the store can't be used any more."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """One look at the file: all queries within see the same state."""
+        with self._lock, self.told():
+            connection = self._current()
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A change that happens as a whole or not at all, and is on the disk when this ends.
+
+        Raises:
+            NotSaved, Damaged: nothing was changed.
+        """
+        with self._lock, self.told():
+            connection = self._current()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Errors of the database in words for the learner."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._explained(error) from error
+        except OSError as error:
+            raise NotSaved(f"{self.file}: {error.strerror or error}; nothing was saved.") from error
+
+    def _explained(self, error: sqlite3.Error) -> ProgressError:
+        code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+        if code in _BROKEN:
+            return Damaged(
+                f"{self.file} is damaged or no file of progress ({error}). It was left as it is: move it "
+                "away, start again, and import your last export."
+            )
+        if code in _CODES:
+            return NotSaved(f"{_CODES[code]} The file: {self.file}")
+        return ProgressError(f"{self.file}: {error}; nothing was saved.")
+
+    def _current(self) -> sqlite3.Connection:
+        """The connection; a new one where the file was replaced under it, as restoring a backup does."""
+        if self._connection is None:
+            raise ProgressError("this store is closed")
+        try:
+            found = self.file.stat()
+        except FileNotFoundError:
+            raise NotSaved(
+                f"{self.file} was moved or deleted while it was in use, so nothing was saved. Put it back, or "
+                "start the program again to begin a new one."
+            ) from None
+        if (found.st_dev, found.st_ino) != self._identity:
+            self._connection.close()
+            self._open()
+        return self._connection
+
+    def _open(self) -> None:
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(
+            self.file, timeout=WAIT, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        found = self.file.stat()
+        self._identity = (found.st_dev, found.st_ino)
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        self._check_ours(connection)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")  # a review that was confirmed survives a power cut
+        if _ready(connection):
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            self._check_ours(connection)  # another program may just have made it
+            if _number(connection, "PRAGMA user_version") == 0:
+                for statement in schema.statements():
+                    connection.execute(statement)
+            if not _ready(connection):
+                rebuild(connection)
+                connection.execute("INSERT OR REPLACE INTO meta VALUES ('laws', ?)", (LAWS,))
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _check_ours(self, connection: sqlite3.Connection) -> None:
+        application = _number(connection, "PRAGMA application_id")
+        version = _number(connection, "PRAGMA user_version")
+        tables = _number(connection, "SELECT count(*) FROM sqlite_master")
+        if application not in (0, schema.APPLICATION) or (application == 0 and tables):
+            raise Damaged(f"{self.file} is a database of another program: it was left as it is.")
+        if version > schema.VERSION:
+            raise Damaged(
+                f"{self.file} was written by a newer headwise (format {version}, this one knows "
+                f"{schema.VERSION}): it was left as it is. Install the newer one."
+            )
+
+
+def _ready(connection: sqlite3.Connection) -> bool:
+    """Are the tables there, and the states those of this version's laws?"""
+    if _number(connection, "PRAGMA user_version") == 0:
+        return False
+    laws = connection.execute("SELECT value FROM meta WHERE name = 'laws'").fetchone()
+    return laws is not None and laws[0] == LAWS
+
+
+def _number(connection: sqlite3.Connection, query: str) -> int:
+    return int(connection.execute(query).fetchone()[0])
+
+
+_FIELDS = "state, step, stability, difficulty, due, last, first, reviews, lapses, rev, head"
+
+
+def state_of(connection: sqlite3.Connection, guide: str, card: str) -> CardState | None:
+    """The state of a card; None if it was never reviewed."""
+    row = connection.execute(
+        f"SELECT {_FIELDS} FROM states WHERE guide = ? AND card = ?", (guide, card)
+    ).fetchone()
+    return CardState(*row) if row else None
+
+
+def states_of(connection: sqlite3.Connection, guide: str) -> dict[str, CardState]:
+    """The states of all cards of a guide that were ever reviewed."""
+    rows = connection.execute(f"SELECT card, {_FIELDS} FROM states WHERE guide = ?", (guide,))
+    return {row[0]: CardState(*row[1:]) for row in rows}
+
+
+def keep(connection: sqlite3.Connection, guide: str, card: str, state: CardState | None) -> None:
+    """Write down the state of a card; None removes it."""
+    if state is None:
+        connection.execute("DELETE FROM states WHERE guide = ? AND card = ?", (guide, card))
+        return
+    values = (
+        guide,
+        card,
+        state.state,
+        state.step,
+        state.stability,
+        state.difficulty,
+        state.due,
+        state.last,
+        state.first,
+        state.reviews,
+        state.lapses,
+        state.rev,
+        state.head,
+    )
+    connection.execute(f"INSERT OR REPLACE INTO states VALUES ({', '.join('?' * len(values))})", values)
+
+
+def refold(connection: sqlite3.Connection, guide: str, card: str) -> CardState | None:
+    """Compute the state of a card from its reviews, and write it down."""
+    rows = connection.execute(
+        "SELECT id, at, rating, rev FROM reviews WHERE guide = ? AND card = ? "
+        "AND id NOT IN (SELECT undoes FROM undos) ORDER BY at, id",
+        (guide, card),
+    )
+    state = fold(Review(*row) for row in rows)
+    keep(connection, guide, card, state)
+    return state
+
+
+def rebuild(connection: sqlite3.Connection) -> int:
+    """Compute the states of all cards from the log; their number."""
+    connection.execute("DELETE FROM states")
+    pairs = connection.execute("SELECT DISTINCT guide, card FROM reviews").fetchall()
+    for guide, card in pairs:
+        refold(connection, guide, card)
+    return len(pairs)

@@ -1,0 +1,193 @@
+"""All progress as one JSON file: written, and read back into the same or another place.
+
+The static export writes and reads the same file in the browser (static/transfer.js). An import adds what is
+missing, by the ids of the entries, so importing twice changes nothing and two machines' progress can be joined.
+A file with any fault in it changes nothing at all.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from headwise.study.progress import checks, days
+from headwise.study.progress.errors import BadImport, Refused
+from headwise.study.progress.settings import check_settings, read_settings, write_settings
+from headwise.study.progress.store import Store, rebuild
+
+FORMAT = "headwise-study-progress"
+VERSION = 1
+Row = tuple[Any, ...]
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "reviews": ("id", "guide", "card", "rev", "rating", "at", "clock", "duration"),
+    "undos": ("id", "undoes", "at"),
+    "answers": ("id", "guide", "question", "rev", "version", "given", "correct", "score", "seed", "at"),
+    "marks": ("id", "guide", "activity", "done", "at"),
+}
+
+
+def export_progress(store: Store, *, clock: int, profile: str = "default") -> dict[str, Any]:
+    """All progress, as JSON has it."""
+    with store.reading() as connection:
+        made: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "exported": days.written(clock),
+            "profile": profile,
+            "settings": read_settings(connection).to_dict(),
+        }
+        for table, columns in COLUMNS.items():
+            rows = connection.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY at, id")
+            made[table] = [_entry(columns, row) for row in rows]
+    return made
+
+
+def _entry(columns: tuple[str, ...], row: Row) -> dict[str, Any]:
+    entry = dict(zip(columns, row, strict=True))
+    for name in ("at", "clock"):
+        if name in entry:
+            entry[name] = days.written(entry[name])
+    for name in ("correct", "done"):
+        if name in entry:
+            entry[name] = bool(entry[name])
+    if "given" in entry:
+        entry["given"] = json.loads(entry["given"])
+    return entry
+
+
+def import_text(store: Store, text: str | bytes, *, clock: int) -> dict[str, int]:
+    """Read an exported file into the store. See `import_progress`."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadImport(f"The file is no whole JSON file ({error}): nothing was changed.") from None
+    return import_progress(store, data, clock=clock)
+
+
+def import_progress(store: Store, data: object, *, clock: int) -> dict[str, int]:
+    """Add everything of an export that is not there yet.
+
+    Returns:
+        How many entries were added, by kind ("reviews", "undos", "answers", "marks"), and "known": how many
+        were there already.
+
+    Raises:
+        BadImport: there is a fault in it; the message names the entry. Nothing was changed.
+        NotSaved, Damaged: see `Store.writing`; nothing was changed.
+    """
+    tables, settings = read_export(data)
+    with store.writing() as connection:
+        counts = {"known": 0}
+        for table, columns in COLUMNS.items():
+            counts[table] = 0
+            for place, row in enumerate(tables[table]):
+                if _add(connection, table, columns, row, place):
+                    counts[table] += 1
+                else:
+                    counts["known"] += 1
+        missing = connection.execute(
+            "SELECT undoes FROM undos WHERE undoes NOT IN (SELECT id FROM reviews) LIMIT 1"
+        ).fetchone()
+        if missing is not None:
+            raise _fault("undos", f"one undoes the review {missing[0]}, which isn't there")
+        write_settings(connection, settings, clock)
+        rebuild(connection)
+    return counts
+
+
+def _add(
+    connection: sqlite3.Connection, table: str, columns: tuple[str, ...], row: Row, place: int
+) -> bool:
+    known = connection.execute(f"SELECT {', '.join(columns)} FROM {table} WHERE id = ?", row[:1]).fetchone()
+    if known is not None:
+        if known != row:
+            raise _fault(table, f"the id {row[0]} belongs to another entry here", place)
+        return False
+    if table == "undos":
+        other = connection.execute("SELECT id FROM undos WHERE undoes = ?", (row[1],)).fetchone()
+        if other is not None:  # undone on both machines: once is enough
+            return False
+    marks = ", ".join("?" * len(columns))
+    connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", row)
+    return True
+
+
+def read_export(data: object) -> tuple[dict[str, list[Row]], dict[str, Any]]:
+    """Check a whole export: the rows of each table, and the settings.
+
+    Raises:
+        BadImport: there is a fault in it.
+    """
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise BadImport(f'The file is no export of progress ("format": "{FORMAT}"): nothing was changed.')
+    if data.get("version") != VERSION:
+        raise BadImport(
+            f"The file has the format's version {data.get('version')!r}, and this headwise reads {VERSION}: "
+            "nothing was changed. Install the newer one."
+        )
+    unknown = set(data) - {"format", "version", "exported", "profile", "settings", *COLUMNS}
+    if unknown:
+        raise BadImport(f"The file has a part {min(unknown)!r} that is unknown: nothing was changed.")
+    tables: dict[str, list[Row]] = {}
+    for table in COLUMNS:
+        entries = data.get(table)
+        if not isinstance(entries, list):
+            raise BadImport(f"The file has no list {table!r}: it is not whole. Nothing was changed.")
+        tables[table] = [_row(table, entry, place) for place, entry in enumerate(entries)]
+        if len({row[0] for row in tables[table]}) != len(entries):
+            raise BadImport(f"Two of the {table} have the same id: nothing was changed.")
+    if not isinstance(data.get("settings"), dict):
+        raise BadImport("The file has no settings: it is not whole. Nothing was changed.")
+    try:
+        return tables, check_settings(data["settings"])
+    except Refused as error:
+        raise BadImport(f"The settings: {error}. Nothing was changed.") from None
+
+
+def _row(table: str, entry: object, place: int) -> Row:
+    columns = COLUMNS[table]
+    if not isinstance(entry, dict) or set(entry) != set(columns):
+        raise _fault(table, f"it has to have {', '.join(columns)}", place)
+    try:
+        return tuple(_READ[name](entry[name]) for name in columns)
+    except (Refused, ValueError) as error:
+        raise _fault(table, str(error), place) from None
+
+
+def _fault(table: str, what: str, place: int | None = None) -> BadImport:
+    number = "" if place is None else f", number {place + 1}"
+    return BadImport(f"The file's {table}{number}: {what}. Nothing was changed.")
+
+
+def _score(value: object) -> float:
+    if type(value) not in (int, float) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise Refused(f"score {value!r}: a number from 0 to 1 is wanted")
+    return float(value)
+
+
+def _duration(value: object) -> int | None:
+    return None if value is None else checks.check_whole(value, "duration", 0, checks.LONGEST_DURATION)
+
+
+_READ: Mapping[str, Callable[[object], Any]] = {
+    "id": checks.check_id,
+    "undoes": checks.check_id,
+    "guide": lambda value: checks.check_slug(value, "guide"),
+    "card": lambda value: checks.check_slug(value, "card"),
+    "question": lambda value: checks.check_slug(value, "question"),
+    "activity": lambda value: checks.check_slug(value, "activity"),
+    "rev": lambda value: checks.check_whole(value, "rev", 1, 1_000_000),
+    "rating": lambda value: checks.check_whole(value, "rating", 1, 4),
+    "seed": lambda value: checks.check_whole(value, "seed", 0, 2**32 - 1),
+    "duration": _duration,
+    "version": checks.check_version,
+    "given": lambda value: json.dumps(checks.check_given(value)),
+    "correct": lambda value: int(checks.check_flag(value, "correct")),
+    "done": lambda value: int(checks.check_flag(value, "done")),
+    "score": _score,
+    "at": days.read,
+    "clock": days.read,
+}
