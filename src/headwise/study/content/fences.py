@@ -43,7 +43,7 @@ def fences(body: str, first: int = 1) -> list[Fence]:
 
 
 def without_code(body: str, *, inline: bool = True) -> str:
-    """The text with as many lines, where fences are empty, and with `inline` what stands between backticks."""
+    """The text with as many lines, where fences are empty; `inline`: and what stands between backticks."""
     kept: list[str] = []
     marks = ""
     for line in body.splitlines():
