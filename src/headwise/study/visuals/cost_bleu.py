@@ -21,7 +21,7 @@ MODELS = (
     ("transformer-big", "Transformer (big)"),
 )
 LANGUAGES = {"en-de": "English to German", "en-fr": "English to French"}
-DEFAULTS = {"language": "en-de", "ensembles": True, "budget": 19.0}
+DEFAULTS: dict[str, Any] = {"language": "en-de", "ensembles": True, "budget": 19.0}
 DAY = 24 * 3600
 
 
@@ -88,5 +88,5 @@ def data(facts: Facts | None = None) -> VisualData:
         f"estimate. The best model trained with no more is {found['best']}: BLEU "
         f"{fixed(bleu[found['best']], 2)}."
     )
-    given = {"rows": rows, "languages": LANGUAGES, "speed": _speed(facts)}
+    given = {"rows": rows, "languages": LANGUAGES, "speed": _speed(facts), "defaults": DEFAULTS}
     return VisualData(given, table, words)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from headwise.study.computed import table1
 from headwise.study.visuals.base import Facts, Inputs, Table, VisualData
 from headwise.study.visuals.wording import count, fixed, size
 
@@ -16,7 +17,7 @@ NAMES = {
     "restricted": "Self-attention, restricted",
 }
 COSTS = ("operations", "sequential", "path")
-DEFAULTS = {"cost": "operations", "reach": 30, "width": "512", "kernel": 3, "near": 64}
+DEFAULTS: dict[str, Any] = {"cost": "operations", "reach": 50, "width": "512", "kernel": 3, "near": 64}
 LONGEST = 100_000
 SAMPLES = 60
 
@@ -32,23 +33,27 @@ def length_of(reach: float) -> int:
 
 
 def cost(layer: str, what: str, n: int, d: int, k: int, r: int) -> float | None:
-    """A cell of table 1, without the constants that O() leaves out.
+    """A cell of table 1, without the constants that O() leaves out; a path counts layers.
 
     A neighbourhood is never more than all n positions. None: no stack of such layers connects all positions
     (kernels of width 1).
     """
     near = min(r, n)
     if what == "operations":
-        return float(
-            {"self-attention": n * n * d, "recurrent": n * d * d, "convolutional": k * n * d * d}.get(
-                layer, near * n * d
-            )
-        )
-    if what == "sequential":
+        products = {
+            "self-attention": table1.self_attention_products(n, d),
+            "recurrent": table1.recurrent_products(n, d),
+            "convolutional": table1.convolution_products(n, d, k),
+            "restricted": table1.restricted_products(n, d, near),
+        }
+        return float(products[layer])
+    if what == "sequential" or layer == "self-attention":
         return float(n) if layer == "recurrent" else 1.0
-    if layer == "convolutional":
-        return None if k == 1 else max(1.0, math.log(n) / math.log(k))
-    return float({"self-attention": 1.0, "recurrent": float(n)}.get(layer, n / near))
+    if layer == "recurrent":
+        return float(n)
+    if layer == "restricted":
+        return float(table1.restricted_path(n, near))
+    return None if k == 1 else float(max(1, table1.dilated_layers(n, k)))
 
 
 def compute(inputs: Inputs) -> dict[str, Any]:
@@ -59,7 +64,7 @@ def compute(inputs: Inputs) -> dict[str, Any]:
         "here": [cost(layer, what, n, d, k, r) for layer in LAYERS],
         "lines": [[cost(layer, what, one, d, k, r) for one in lengths()] for layer in LAYERS],
         "crossings": [
-            {"layers": ["self-attention", "recurrent"], "n": d},
+            {"layers": ["self-attention", "recurrent"], "n": table1.crossover_length(d)},
             {"layers": ["self-attention", "convolutional"], "n": k * d},
         ]
         if what == "operations"
@@ -80,6 +85,7 @@ def data(facts: Facts | None = None) -> VisualData:
     own, recurrent = cost(LAYERS[0], "operations", n, d, k, r), cost(LAYERS[1], "operations", n, d, k, r)
     words = comparison(n, d, own or 0.0, recurrent or 0.0)
     found = {"layers": list(LAYERS), "names": NAMES, "costs": list(COSTS), "lengths": lengths()}
+    found["defaults"] = DEFAULTS
     return VisualData(found, table, words)
 
 
@@ -87,7 +93,7 @@ def shown(value: float | None, what: str) -> str:
     """A cost in words: operations by their size, steps as they are."""
     if value is None:
         return "never"
-    return size(value) if what == "operations" else fixed(value, 0 if value.is_integer() else 1)
+    return size(value)
 
 
 def comparison(n: int, d: int, own: float, recurrent: float) -> str:

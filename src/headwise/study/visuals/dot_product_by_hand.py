@@ -14,24 +14,25 @@ from headwise.observers import Weights
 from headwise.study.visuals.base import Facts, Inputs, Table, VisualData
 from headwise.study.visuals.wording import fixed
 
-TOKENS = ("the", "cat", "sat", "down")
-Q = ((0.0, 1.0, 0.0, 0.0), (1.0, 0.0, 0.0, 2.0), (0.0, 2.0, 1.0, 1.0), (0.0, 0.0, 2.0, 1.0))
-K = ((1.0, 0.0, 0.0, 0.0), (0.0, 2.0, 1.0, 1.0), (0.0, 0.0, 2.0, 1.0), (1.0, 1.0, 0.0, 2.0))
-V = ((0.0, 1.0), (2.0, 0.0), (1.0, 1.0), (0.0, 3.0))
-DEFAULTS = {"query": "sat", "scale": True, "causal": False}
+# The vectors of "sat", and what it looks at, are those of the lesson.
+TOKENS = ("the", "cat", "sat")
+Q = ((0.0, 1.0, 0.0, 1.0), (1.0, 0.0, -1.0, 0.0), (1.0, 1.0, 1.0, 1.0))
+K = ((1.0, -1.0, 0.0, 0.0), (1.0, 1.0, 1.0, 1.0), (1.0, 1.0, 0.0, 0.0))
+V = ((5.0, 5.0), (10.0, 0.0), (0.0, 10.0))
+DEFAULTS: dict[str, Any] = {"query": "2", "scale": True, "causal": False}
 
 
 def compute(inputs: Inputs) -> dict[str, Any]:
     """Every step for one query.
 
     Args:
-        inputs: query (a token), scale, causal; q, k, v where the reader changed them.
+        inputs: query (the place of a token), scale, causal; q, k, v where the reader changed them.
     """
     q, k, v = (
         torch.tensor(inputs.get(name, default), dtype=torch.float64)[None]
         for name, default in (("q", Q), ("k", K), ("v", V))
     )
-    row = TOKENS.index(inputs["query"])
+    row = int(inputs["query"])
     mask = Causal() if inputs["causal"] else None
     scale = q.shape[-1] ** -0.5 if inputs["scale"] else 1.0
     scores = _scores(q, k, v, 1.0)[row]
@@ -55,22 +56,23 @@ def compute(inputs: Inputs) -> dict[str, Any]:
 
 def data(facts: Facts | None = None) -> VisualData:
     """The sentence and its vectors; the numbers of its first picture."""
-    found = compute(DEFAULTS)
+    found, query = compute(DEFAULTS), TOKENS[int(DEFAULTS["query"])]
     columns = tuple(
         (token, *(fixed(found[name][key], places) for name, places in STEPS))
         for key, token in enumerate(TOKENS)
     )
     best = max(range(len(TOKENS)), key=lambda key: float(found["weights"][key]))
     table = Table(
-        f"From the query “{DEFAULTS['query']}” to the weight of each key",
+        f"From the query “{query}” to the weight of each key",
         ("key", "q · k", "÷ √d_k", "e to that power", "weight"),
         columns,
     )
     words = (
-        f"“{DEFAULTS['query']}” looks mostly at “{TOKENS[best]}”: weight {fixed(found['weights'][best], 3)}. "
+        f"“{query}” looks mostly at “{TOKENS[best]}”: weight {fixed(found['weights'][best], 3)}. "
         f"Its output is ({', '.join(fixed(one, 3) for one in found['output'])})."
     )
-    return VisualData({"tokens": list(TOKENS), "q": _lists(Q), "k": _lists(K), "v": _lists(V)}, table, words)
+    given = {"tokens": list(TOKENS), "q": _lists(Q), "k": _lists(K), "v": _lists(V)}
+    return VisualData({**given, "defaults": DEFAULTS}, table, words)
 
 
 STEPS = (("scores", 2), ("scaled", 2), ("exponentials", 3), ("weights", 3))

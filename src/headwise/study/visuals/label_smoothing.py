@@ -13,7 +13,7 @@ from headwise.study.visuals.wording import fixed, power
 from headwise.training.loss import smoothing_floor, token_loss
 
 VOCABULARIES = (2, 10, 100, 1000, 37_000)
-DEFAULTS = {"smoothing": 0.1, "vocabulary": "37000", "confidence": 0.98}
+DEFAULTS: dict[str, Any] = {"smoothing": 0.1, "vocabulary": "37000", "confidence": 0.98}
 CONFIDENCES = tuple(place / 100 for place in range(1, 100)) + (0.992, 0.994, 0.996, 0.998, 0.999)
 
 
@@ -64,4 +64,4 @@ def data(facts: Facts | None = None) -> VisualData:
         f"{fixed(DEFAULTS['confidence'], 3)} the loss is {fixed(found['loss'], 3)}: "
         f"{fixed(found['loss'] - found['floor'], 3)} more."
     )
-    return VisualData({"confidences": list(CONFIDENCES), "paper": paper}, table, words)
+    return VisualData({"confidences": list(CONFIDENCES), "paper": paper, "defaults": DEFAULTS}, table, words)

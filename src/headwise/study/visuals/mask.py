@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+from torch import Tensor
+
+from headwise.attention import attention
 from headwise.masks import Causal, Frame, KeyLengths, Mask, Prefix, Window, all_of
+from headwise.observers import Weights
 from headwise.study.visuals.base import Facts, Inputs, Table, VisualData
-from headwise.study.visuals.wording import count, percent
+from headwise.study.visuals.wording import count, fixed, percent
 
 WORDS = "so the keeper lit the lamp again and went up to see the boats come home".split()
 MOST = len(WORDS)
-DEFAULTS = {
+DEFAULTS: dict[str, Any] = {
     "queries": 10,
     "keys": 10,
     "causal": True,
@@ -35,23 +40,23 @@ def mask_of(inputs: Inputs) -> Mask | None:
 
 
 def compute(inputs: Inputs) -> dict[str, Any]:
-    """Who sees whom: a row for each query, a column for each key."""
+    """Who sees whom, a row for each query, a column for each key; and the weights where all scores are alike."""
     queries, keys = int(inputs["queries"]), int(inputs["keys"])
     frame = Frame.of((), 1, queries, keys, align=inputs["align"])
     mask = mask_of(inputs)
-    if mask is None:
-        return {
-            "expression": "None",
-            "positions": frame.q_pos.tolist(),
-            "seen": [[True] * keys for _ in range(queries)],
-            "count": queries * keys,
-        }
-    mask.check(frame)
+    if mask is not None:
+        mask.check(frame)
+    alike = torch.zeros(1, queries, 1), torch.zeros(1, keys, 1)
+    _, found = attention(
+        *alike, torch.zeros(1, keys, 1), mask=mask, align=inputs["align"], observe=[Weights()], kernel="reference"
+    )
+    weights: Tensor = found["weights"]  # type: ignore[assignment]
     return {
         "expression": repr(mask),
         "positions": frame.q_pos.tolist(),
-        "seen": mask.dense(frame)[0].tolist(),
-        "count": int(mask.count(frame)),
+        "seen": [[True] * keys for _ in range(queries)] if mask is None else mask.dense(frame)[0].tolist(),
+        "count": queries * keys if mask is None else int(mask.count(frame)),
+        "weights": [max(row) for row in weights[0].double().tolist()],
     }
 
 
@@ -60,14 +65,19 @@ def data(facts: Facts | None = None) -> VisualData:
     pairs = DEFAULTS["queries"] * DEFAULTS["keys"]
     table = Table(
         f"mask = {found['expression']}",
-        ("query", "sees", "keys"),
+        ("query", "keys seen", "weight of each, all scores alike", "which"),
         tuple(
-            (f"{WORDS[place]} ({place})", count(sum(row)), spans(row))
-            for place, row in zip(found["positions"], found["seen"], strict=True)
+            (name_of(place), count(sum(row)), fixed(weight, 3), spans(row))
+            for place, row, weight in zip(found["positions"], found["seen"], found["weights"], strict=True)
         ),
     )
     words = f"{count(found['count'])} of {count(pairs)} pairs may attend ({percent(found['count'] / pairs)})."
-    return VisualData({"words": WORDS, "most": MOST}, table, words)
+    return VisualData({"words": WORDS, "most": MOST, "defaults": DEFAULTS}, table, words)
+
+
+def name_of(place: int) -> str:
+    """The word at a position, with its number; a position before the first key has no word."""
+    return f"{WORDS[place]} ({place})" if place >= 0 else f"({fixed(place, 0)})"
 
 
 def spans(row: list[bool]) -> str:

@@ -15,7 +15,7 @@ from headwise.study.visuals.wording import fixed
 BASE = 10000.0
 POSITIONS = 64  # rows of the picture
 WIDTHS = (8, 16, 32, 64, 128, 512)
-DEFAULTS = {"width": "32", "pair": 3, "position": 10, "shift": 5}
+DEFAULTS: dict[str, Any] = {"width": "32", "pair": 3, "position": 10, "shift": 5}
 
 
 def compute(inputs: Inputs) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def data(facts: Facts | None = None) -> VisualData:
                 str(pair),
                 f"{2 * pair}, {2 * pair + 1}",
                 fixed(2 * math.pi / speed, 1),
-                fixed(math.degrees(shown), 1),
+                fixed(math.degrees(shown), 2),
             )
         )
     table = Table(
@@ -71,4 +71,4 @@ def data(facts: Facts | None = None) -> VisualData:
         f"Pair {found['pair']} turns once in {fixed(found['wavelength'], 1)} positions. A shift by "
         f"{DEFAULTS['shift']} turns it by {fixed(math.degrees(found['angle']), 1)}°, from whichever position."
     )
-    return VisualData({"base": BASE, "positions": POSITIONS, "widths": list(WIDTHS)}, table, words)
+    return VisualData({"base": BASE, "positions": POSITIONS, "widths": list(WIDTHS), "defaults": DEFAULTS}, table, words)

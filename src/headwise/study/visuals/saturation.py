@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ SEED = 5
 MOST = 10  # d_k up to 2^10
 KEYS = 8
 QUERIES = 512  # rows of scores behind each average
-DEFAULTS = {"exponent": 6, "row": 1}
+DEFAULTS: dict[str, Any] = {"exponent": 6, "row": 1}
 
 
 def vectors() -> tuple[Tensor, Tensor]:
@@ -31,6 +32,7 @@ def vectors() -> tuple[Tensor, Tensor]:
     )
 
 
+@cache
 def all_scores() -> Tensor:
     """q . k of every query and key for d_k = 1, 2, 4, ..., 1024: [widths, QUERIES, KEYS]."""
     q, k = vectors()
@@ -74,6 +76,7 @@ def compute(inputs: Inputs) -> dict[str, Any]:
 ROWS = 6  # rows of scores that the reader can look at
 
 
+@cache
 def _rows() -> list[list[list[float]]]:
     """The first rows of scores to four decimals, as the browser has them: [widths][ROWS][KEYS]."""
     rows: list[list[list[float]]] = all_scores()[:, :ROWS].tolist()
@@ -129,4 +132,5 @@ def data(facts: Facts | None = None) -> VisualData:
         f"{fixed(now['plain']['gradient'], 3)}; divided by √d_k, {fixed(now['scaled']['largest'], 2)} and "
         f"{fixed(now['scaled']['gradient'], 3)}."
     )
-    return VisualData({"keys": KEYS, "queries": QUERIES, "rows": _rows(), "averages": lines}, table, words)
+    given = {"keys": KEYS, "queries": QUERIES, "rows": _rows(), "averages": lines, "defaults": DEFAULTS}
+    return VisualData(given, table, words)

@@ -11,7 +11,7 @@ from headwise.study.visuals.wording import count, power
 from headwise.training.schedule import PaperSchedule
 
 LAST = 100_000
-DEFAULTS = {"width": 512, "warmup": 4000, "reach": 80, "log": False}
+DEFAULTS: dict[str, Any] = {"width": 512, "warmup": 4000, "reach": 80, "log": False}
 SAMPLES = 160
 
 
@@ -54,4 +54,5 @@ def data(facts: Facts | None = None) -> VisualData:
         f"{count(step_of(DEFAULTS['reach']))} it is {power(schedule(step_of(DEFAULTS['reach'])), 2)}."
     )
     found = {"steps": steps(), "last": LAST, "base": base, "big": big, "trained": last, "marks": wanted}
+    found["defaults"] = DEFAULTS
     return VisualData(found, table, words)

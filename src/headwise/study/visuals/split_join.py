@@ -12,7 +12,7 @@ from headwise.study.visuals.facts import value
 from headwise.study.visuals.wording import count, fixed
 from headwise.trace import SOFTMAX_FLOPS, Trace, trace
 
-DEFAULTS = {"n": 10, "d_model": 512, "heads": 8, "free": False, "width": 64}
+DEFAULTS: dict[str, Any] = {"n": 10, "d_model": 512, "heads": 8, "free": False, "width": 64}
 
 
 def run(n: int, d_model: int, heads: int, width: int) -> Trace:
@@ -70,4 +70,4 @@ def data(facts: Facts | None = None) -> VisualData:
         f"{fixed(found['flops'] / 1e6, 1)} million operations, of which softmax takes "
         f"{fixed(found['softmax'] / 1e6, 3)} million."
     )
-    return VisualData({"softmax": SOFTMAX_FLOPS, "paper": {"d_model": d_model, "heads": heads}}, table, words)
+    return VisualData({"softmax": SOFTMAX_FLOPS, "paper": {"d_model": d_model, "heads": heads}, "defaults": DEFAULTS}, table, words)

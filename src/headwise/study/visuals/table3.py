@@ -16,6 +16,7 @@ from headwise.study.visuals.base import Facts, Inputs, Table, VisualData
 from headwise.study.visuals.wording import count, fixed
 
 GROUPS = ("all", "A", "B", "C", "D", "E")
+BEST_FIRST = ("bleu", "counted", "printed")  # sorted from the largest
 FIELDS = {
     "counted": "parameters counted",
     "printed": "parameters printed",
@@ -29,7 +30,7 @@ FIELDS = {
     "dropout": "dropout",
     "smoothing": "label smoothing",
 }
-DEFAULTS = {"vocabulary": 37_000, "group": "all", "x": "counted", "y": "bleu", "sort": "paper", "down": False}
+DEFAULTS: dict[str, Any] = {"vocabulary": 37_000, "group": "all", "x": "counted", "y": "bleu", "sort": "paper", "row": "base"}
 MILLION = 1_000_000
 
 
@@ -50,10 +51,24 @@ def compute(inputs: Inputs) -> dict[str, Any]:
         whole = [{**by_name[row["name"]], **row} for row in rows]
         known = [place for place, row in enumerate(whole) if row[sort] is not None]
         unknown = [place for place, row in enumerate(whole) if row[sort] is None]
-        known.sort(key=lambda place: whole[place][sort], reverse=bool(inputs["down"]))
+        known.sort(key=lambda place: whole[place][sort], reverse=sort in BEST_FIRST)
         rows = [rows[place] for place in [*known, *unknown]]
     stated = [row for row in rows if row["matches"] is not None]
-    return {"rows": rows, "matching": sum(bool(row["matches"]) for row in stated), "stated": len(stated)}
+    chosen = by_name[inputs["row"]]
+    return {
+        "rows": rows,
+        "matching": sum(bool(row["matches"]) for row in stated),
+        "stated": len(stated),
+        "parts": [
+            {
+                "name": part["name"],
+                "parameters": vocabulary * chosen["d_model"]
+                if part["name"] == "embeddings"
+                else part["parameters"],
+            }
+            for part in chosen["parts"]
+        ],
+    }
 
 
 @cache
@@ -83,6 +98,7 @@ def _row(row: Row) -> dict[str, Any]:
         "perplexity": row.perplexity,
         "bleu": row.bleu,
         "printed": row.parameters,
+        "parts": [{"name": part.name, "parameters": part.parameters} for part in counts.parts],
         "rest": counts.total - PAPER_VOCABULARY * config.d_model,
     }
 
@@ -117,6 +133,7 @@ def data(facts: Facts | None = None) -> VisualData:
             "groups": list(GROUPS),
             "common": [low, high],
             "big": list(big),
+            "defaults": DEFAULTS,
         },
         table,
         words,

@@ -1,0 +1,93 @@
+// Table 1: the cost of four kinds of layer against the length of the sequence.
+
+import { label, stage, svg } from "./common.js";
+import { apart, asPower, cursor, dot, line, plot } from "./plot.js";
+import { count, fixed, size } from "./words.js";
+
+const STYLES = ["v-a", "v-b", "v-c", "v-d"];
+
+function cost(layer, what, n, d, k, r) {
+  const near = Math.min(r, n);
+  if (what === "operations") {
+    return { "self-attention": n * n * d, recurrent: n * d * d, convolutional: k * n * d * d, restricted: near * n * d }[layer];
+  }
+  if (what === "sequential" || layer === "self-attention") return layer === "recurrent" ? n : 1;
+  if (layer === "recurrent") return n;
+  if (layer === "restricted") return Math.ceil(n / near);
+  if (k === 1) return null; // kernels of one position never join two
+  let layers = 0;
+  for (let reached = 1; reached < n; reached *= k) layers++;
+  return Math.max(1, layers);
+}
+
+const parameters = (inputs) => [Number(inputs.width), inputs.kernel, inputs.near];
+
+export function compute(data, inputs) {
+  const n = Math.floor(10 ** (inputs.reach / 20) + 0.5);
+  const rest = parameters(inputs);
+  const [d, k] = rest;
+  return {
+    n,
+    here: data.layers.map((layer) => cost(layer, inputs.cost, n, ...rest)),
+    lines: data.layers.map((layer) => data.lengths.map((one) => cost(layer, inputs.cost, one, ...rest))),
+    crossings: inputs.cost === "operations"
+      ? [{ layers: ["self-attention", "recurrent"], n: d }, { layers: ["self-attention", "convolutional"], n: k * d }] : [],
+  };
+}
+
+const TITLES = { operations: "operations per layer", sequential: "sequential steps", path: "longest path, layers" };
+const shown = (value) => (value === null ? "never" : size(value));
+
+function comparison(n, d) {
+  const ratio = d / n;
+  if (n === d) return `At n = ${count(n)} a self-attention and a recurrent layer cost the same: n = d.`;
+  const cheaper = ratio > 1 ? "self-attention" : "a recurrent layer";
+  return `At n = ${count(n)}, ${cheaper} is ${fixed(Math.max(ratio, 1 / ratio), 1)} times cheaper; the two cost the same at n = d = ${count(d)}.`;
+}
+
+function view(result, inputs, stage) {
+  const { data } = stage;
+  const rest = parameters(inputs);
+  const [d, k] = rest;
+  const narrow = stage.width < 560;
+  const values = result.lines.flat().filter((one) => one !== null);
+  const low = Math.min(...values), high = Math.max(...values) * 2;
+  const frame = plot({
+    width: stage.width, height: Math.min(430, Math.max(300, stage.width * 0.55)), left: 50, right: narrow ? 14 : 158,
+    title: `${TITLES[inputs.cost]} against the length n, both on logarithmic axes`,
+    x: { min: 1, max: data.lengths.at(-1), log: true, label: "length n", format: asPower },
+    y: { min: low * 0.8, max: high, log: true, label: TITLES[inputs.cost], format: asPower },
+  });
+  frame.add(cursor(frame, result.n));
+  data.layers.forEach((layer, place) => frame.add(line(frame, data.lengths.map((n, at) => [n, result.lines[place][at]]), STYLES[place])));
+  for (const { n } of result.crossings) {
+    if (n > data.lengths.at(-1)) continue;
+    const y = frame.y(cost("self-attention", "operations", n, ...rest));
+    frame.add(svg("circle", { cx: frame.x(n), cy: y, r: 7, class: "v-crossing" }));
+  }
+  result.here.forEach((value, place) => value !== null && frame.add(dot(frame, result.n, value, STYLES[place])));
+  const at = narrow ? data.lengths[Math.floor(data.lengths.length * 0.62)] : data.lengths.at(-1);
+  const ends = data.layers.map((layer) => cost(layer, inputs.cost, at, ...rest));
+  const known = data.layers.map((_, place) => place).filter((place) => ends[place] !== null);
+  const heights = apart(known.map((place) => frame.y(ends[place])), 17, frame.inner.top, frame.inner.bottom - 6);
+  known.forEach((place, order) => {
+    const name = data.names[data.layers[place]];
+    const text = narrow ? name : `${name}`;
+    frame.add(label(narrow ? frame.x(at) : frame.inner.right + 7, heights[order] - (narrow ? 9 : 0), text, { class: `v-text v-middle v-strong ${STYLES[place]}-text${narrow ? " v-end" : ""}` }));
+  });
+  if (inputs.cost === "operations" && d <= data.lengths.at(-1)) {
+    frame.add(label(frame.x(d) + 11, frame.y(cost("recurrent", "operations", d, ...rest)) + 16, `n = d = ${count(d)}`, { class: "v-text v-strong v-halo-text" }));
+  }
+  const rows = data.layers.map((layer) => [data.names[layer], ...data.costs.map((what) => shown(cost(layer, what, result.n, ...rest)))]);
+  return {
+    draw: [frame.sheet],
+    outputs: { reach: count(result.n) },
+    table: { caption: `n = ${count(result.n)}, d = ${d}, k = ${k}, r = ${inputs.near}`, columns: ["layer", "operations", "sequential steps", "longest path"], rows },
+    words: inputs.cost === "operations" ? comparison(result.n, d)
+      : `At n = ${count(result.n)}: ${data.layers.map((layer, place) => `${data.names[layer].toLowerCase()} ${shown(result.here[place])}`).join("; ")}.`,
+  };
+}
+
+export function mount(root, data) {
+  return stage(root, data, { compute, view });
+}

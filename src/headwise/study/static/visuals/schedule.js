@@ -1,0 +1,60 @@
+// The paper's learning rate: a straight rise, then a fall with the inverse square root of the step.
+
+import { label, stage } from "./common.js";
+import { apart, asPower, cursor, dot, line, plot } from "./plot.js";
+import { count, power } from "./words.js";
+
+const rateOf = (width, warmup, step) => Math.min(1 / Math.sqrt(step), step / Math.sqrt(warmup) ** 3) / Math.sqrt(width);
+
+export function compute(data, inputs) {
+  const step = Math.floor(10 ** (inputs.reach / 20) + 0.5);
+  const rate = (one) => rateOf(inputs.width, inputs.warmup, one);
+  return { step, rate: rate(step), peak: rate(inputs.warmup), curve: data.steps.map(rate), rising: step < inputs.warmup };
+}
+
+// The samples and the peak itself, which lies between two of them.
+function points(data, { width, warmup }) {
+  const steps = [...data.steps.filter((step) => step !== warmup), warmup].sort((a, b) => a - b);
+  return steps.map((step) => [step, rateOf(width, warmup, step)]);
+}
+
+function view(result, inputs, stage) {
+  const { data } = stage;
+  const models = [["base", "the paper’s base"], ["big", "the paper’s big"]].map(([name, text]) => ({ ...data[name], text }));
+  const yours = { width: inputs.width, warmup: inputs.warmup };
+  const highest = Math.max(...[yours, ...models].map(({ width, warmup }) => rateOf(width, warmup, warmup)));
+  const log = inputs.log;
+  const frame = plot({
+    width: stage.width, height: Math.min(380, Math.max(260, stage.width * 0.5)), left: 52, right: 14,
+    title: `Learning rate against step: it peaks at ${power(result.peak, 2)} at step ${count(inputs.warmup)}`,
+    x: { min: log ? 1 : 0, max: data.last, log, label: "step", format: log ? asPower : (tick) => (tick >= 1000 ? `${tick / 1000}k` : String(tick)) },
+    y: log ? { min: highest / 1e5, max: highest * 1.6, log, label: "learning rate", format: asPower }
+      : { min: 0, max: highest * 1.08, label: "learning rate, × 10⁻³", format: (tick) => String(Number((tick * 1000).toPrecision(6))) },
+  });
+  const same = (one) => one.width === yours.width && one.warmup === yours.warmup;
+  const others = models.filter((one) => !same(one));
+  for (const one of others) frame.add(line(frame, points(data, one), "v-quiet"));
+  frame.add(cursor(frame, result.step), line(frame, points(data, yours), "v-a"));
+  frame.add(dot(frame, inputs.warmup, result.peak, "v-a", 4), dot(frame, result.step, result.rate, "v-b", 5));
+  const at = log ? data.last : data.last * 0.62;
+  const named = [{ ...yours, text: models.find(same)?.text || "yours", style: "v-a-text v-strong" }, ...others.map((one) => ({ ...one, style: "v-soft" }))];
+  const heights = apart(named.map((one) => frame.y(rateOf(one.width, one.warmup, at)) - 9), 16, frame.inner.top, frame.inner.bottom - 8);
+  named.forEach((one, place) => frame.add(label(frame.x(at), heights[place], one.text, { class: `v-text v-end ${one.style}` })));
+  const right = frame.x(inputs.warmup) > frame.inner.right - 150;
+  frame.add(label(frame.x(inputs.warmup) + (right ? -8 : 8), Math.max(frame.inner.top + 4, frame.y(result.peak) - 6), `peak ${power(result.peak, 2)} at step ${count(inputs.warmup)}`, { class: `v-text v-strong${right ? " v-end" : ""}` }));
+  const marks = [...new Set([1, 100, 1000, inputs.warmup, 10000, 30000, data.last])].sort((a, b) => a - b);
+  return {
+    draw: [frame.sheet],
+    outputs: { reach: count(result.step), warmup: count(inputs.warmup) },
+    table: {
+      caption: `Learning rate for d_model ${inputs.width} and ${count(inputs.warmup)} warm-up steps`,
+      columns: ["step", "learning rate"],
+      rows: marks.map((step) => [count(step), power(rateOf(inputs.width, inputs.warmup, step), 3)]),
+    },
+    words: `The rate rises for ${count(inputs.warmup)} steps to ${power(result.peak, 2)}. At step ${count(result.step)} it is ${power(result.rate, 2)}.`,
+  };
+}
+
+export function mount(root, data) {
+  return stage(root, data, { compute, view });
+}
