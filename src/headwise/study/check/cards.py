@@ -1,0 +1,51 @@
+"""Cards: something to ask, and something to answer."""
+
+from __future__ import annotations
+
+import re
+
+from headwise.study.check.checking import Checking
+from headwise.study.check.questions import check_place
+from headwise.study.content import Card, Deck
+
+_CLOZE = re.compile(r"\[\[(?P<hidden>.*?)\]\]", re.DOTALL)
+
+
+def check_cards(checking: Checking) -> None:
+    """A basic card has a front and a back; a cloze hides something; each leads to where it is taught."""
+    for activity in checking.guide.activities.values():
+        if isinstance(activity, Deck):
+            file = checking.file(activity)
+            fronts: dict[str, str] = {}
+            for card in activity.cards:
+                _check_card(checking, card, file)
+                front = " ".join((card.front or card.text).lower().split())
+                if front and front in fronts:
+                    checking.error(f"{card.id} asks the same as {fronts[front]}", file, card.line)
+                fronts.setdefault(front, card.id)
+
+
+def _check_card(checking: Checking, card: Card, file: str) -> None:
+    def tell(message: str) -> None:
+        checking.error(f"{card.id}: {message}", file, card.line)
+
+    if card.rev < 1:
+        tell(f"rev = {card.rev}: revisions count from 1")
+    if card.kind == "basic":
+        if not card.front.strip() or not card.back.strip():
+            tell("a basic card needs front and back")
+        if card.text:
+            tell('it has a text: write kind = "cloze", or front and back')
+    else:
+        if card.front or card.back:
+            tell("a cloze has a text, no front and no back")
+        hidden = [match["hidden"] for match in _CLOZE.finditer(card.text)]
+        if not hidden:
+            tell("a cloze hides something between [[ and ]]")
+        if any(not one.strip() for one in hidden):
+            tell("[[ ]] hides nothing")
+        if card.text.count("[[") != card.text.count("]]"):
+            tell("[[ and ]] must come in pairs")
+        if not _CLOZE.sub("", card.text).strip(" .,;:$"):
+            tell("it hides everything: leave something to go by")
+    check_place(checking, card.block, card.id, file, card.line)

@@ -1,0 +1,39 @@
+"""A guide that is being checked, and what was found so far."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from headwise.study.check.fault import Fault
+from headwise.study.check.prose import Piece, pieces
+from headwise.study.check.texts import Text, guide_texts
+from headwise.study.content import Activity, Guide
+from headwise.study.errors import GuideError
+
+
+class Checking:
+    """What every rule gets: the guide, its texts in pieces, and a list for faults.
+
+    Attributes:
+        run: whether the guide's code is run.
+    """
+
+    def __init__(self, guide: Guide, *, run: bool = True) -> None:
+        self.guide = guide
+        self.run = run
+        self.faults: list[Fault] = []
+
+    @cached_property
+    def texts(self) -> list[tuple[Text, list[Piece]]]:
+        return [(text, pieces(text.text, text.line, inline=text.inline)) for text in guide_texts(self.guide)]
+
+    def file(self, of: Activity | str) -> str:
+        """The file of an activity, or the file of this name, as errors have it."""
+        return str(self.guide.folder / Path(of if isinstance(of, str) else of.file))
+
+    def error(self, message: str, file: str, line: int = 0) -> None:
+        self.faults.append(Fault(GuideError(message, file, line)))
+
+    def warn(self, message: str, file: str, line: int = 0) -> None:
+        self.faults.append(Fault(GuideError(message, file, line), warning=True))

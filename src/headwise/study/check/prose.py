@@ -1,0 +1,70 @@
+"""What a Markdown text holds: words, formulas, links, code, each with its line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+from headwise.study.render.math_block import math_block
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of a text and its line in the file.
+
+    Attributes:
+        kind: "text", "math", "display", "link", "code" (between backticks) or "fence".
+        content: the words, the TeX, the link's address, the code.
+        more: of "display": its label and words; of "fence": its language.
+    """
+
+    kind: str
+    content: str
+    line: int
+    more: dict[str, str] = field(default_factory=dict)
+
+
+def pieces(text: str, line: int, *, inline: bool = False) -> list[Piece]:
+    """The pieces of a Markdown text that begins at this line."""
+    tokens = _parser().parseInline(text) if inline else _parser().parse(text)
+    return list(_pieces(tokens, line))
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    """Reads what the pages' own parser reads."""
+    md = MarkdownIt("js-default", {"html": False, "linkify": False})
+    md.disable("image")
+    md.use(dollarmath_plugin, allow_labels=False, allow_space=False, allow_digits=False)
+    md.block.ruler.__rules__ = [rule for rule in md.block.ruler.__rules__ if rule.name != "math_block"]
+    md.use(math_block)
+    return md
+
+
+def _pieces(tokens: list[Token], first: int) -> Iterator[Piece]:
+    line = first
+    for token in tokens:
+        line = first + token.map[0] if token.map else line
+        if token.type == "math_block":
+            more = {key: str(token.meta.get(key, "")) for key in ("label", "words")}
+            yield Piece("display", token.content, line, more)
+        elif token.type in ("fence", "code_block"):
+            language = (token.info.split() or [""])[0]
+            yield Piece("fence", token.content, line + (token.type == "fence"), {"language": language})
+        here = line
+        for child in token.children or ():
+            if child.type in ("softbreak", "hardbreak"):
+                here += 1
+            elif child.type == "link_open":
+                yield Piece("link", str(child.attrs.get("href", "")), here)
+            elif child.type == "math_inline":
+                yield Piece("math", child.content, here)
+            elif child.type == "code_inline":
+                yield Piece("code", child.content, here)
+            elif child.type == "text" and child.content:
+                yield Piece("text", child.content, here)

@@ -1,0 +1,54 @@
+"""All checks of a guide, one after another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from headwise.study.check.cards import check_cards
+from headwise.study.check.checking import Checking
+from headwise.study.check.code import check_code
+from headwise.study.check.facts import check_facts
+from headwise.study.check.fault import Fault
+from headwise.study.check.ids import check_ids
+from headwise.study.check.links import check_links
+from headwise.study.check.maths import check_maths
+from headwise.study.check.numbers import check_numbers
+from headwise.study.check.order import check_order
+from headwise.study.check.questions import check_questions
+from headwise.study.check.rendering import check_rendering
+from headwise.study.check.sources import check_sources
+from headwise.study.check.spelling import check_spelling
+from headwise.study.check.visuals import check_visuals
+from headwise.study.content import read_guide
+
+RULES = (
+    check_ids,
+    check_order,
+    check_sources,
+    check_facts,
+    check_questions,
+    check_cards,
+    check_visuals,
+    check_links,
+    check_maths,
+    check_numbers,
+    check_spelling,
+    check_code,
+    check_rendering,
+)
+
+
+def check_guide(folder: Path | str, *, run: bool = True) -> list[Fault]:
+    """Everything that is wrong or doubtful in a guide, by file and line.
+
+    Args:
+        run: run the code of lessons and of shape traces too.
+    """
+    guide, errors = read_guide(folder)
+    faults = [Fault(error) for error in errors]
+    if guide is not None:
+        checking = Checking(guide, run=run)
+        for rule in RULES:
+            rule(checking)
+        faults += checking.faults
+    return sorted(dict.fromkeys(faults), key=lambda fault: (fault.file, fault.line))
