@@ -14,6 +14,7 @@ from headwise.cli.errors import UserError, end_with_reader, one_line_errors
 from headwise.cli.fetch import commands as fetching
 from headwise.cli.options import is_run, number, one_text, whole
 from headwise.cli.recognition import commands as recognition
+from headwise.cli.study import study
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -259,6 +260,7 @@ def curves(
 app.add_typer(applications)
 app.add_typer(recognition)
 app.add_typer(fetching)
+app.add_typer(study, name="study")
 
 
 @app.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 NEEDS = ("jinja2", "rich", "safetensors", "tokenizers", "typer")
+STUDY_NEEDS = ("fsrs", "genanki", "markdown_it", "mdit_py_plugins", "msgspec", "starlette", "uvicorn")
 
 
 def run() -> None:
@@ -17,10 +18,12 @@ def run() -> None:
 
         app()
     except ModuleNotFoundError as error:  # the parts of the command are imported when they are needed
-        if error.name is None or error.name.partition(".")[0] not in NEEDS:
+        package = (error.name or "").partition(".")[0]
+        if package not in NEEDS + STUDY_NEEDS:
             raise
+        extra = "study" if package in STUDY_NEEDS or sys.argv[1:2] == ["study"] else "see"
         print(
-            f"headwise: this needs {error.name}, which is missing: pip install 'headwise[see]'",
+            f"headwise: this needs {error.name}, which is missing: pip install 'headwise[{extra}]'",
             file=sys.stderr,
         )
         sys.exit(2)

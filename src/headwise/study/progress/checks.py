@@ -56,7 +56,7 @@ def check_flag(value: object, what: str) -> bool:
 
 
 def check_version(value: object) -> str:
-    """"current", or the number of a frozen version.
+    """The word "current", or the number of a frozen version.
 
     Raises:
         Refused: it is neither.

@@ -24,7 +24,7 @@ def now() -> int:
 
 
 def minutes(start: str) -> int:
-    """"04:00" as minutes after midnight.
+    """Hours and minutes as minutes after midnight.
 
     Raises:
         Refused: it is no time of day.

@@ -11,7 +11,13 @@ from headwise.study.progress.errors import Refused
 
 VARIABLE = "HEADWISE_STUDY_DATA"
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,38}[a-z0-9])?")
-_NAMES_OF_WINDOWS = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
+_NAMES_OF_WINDOWS = {
+    "con",
+    "prn",
+    "aux",
+    "nul",
+    *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)),
+}
 
 
 def data_folder() -> Path:

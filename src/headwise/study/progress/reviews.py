@@ -78,7 +78,8 @@ def add_review(
             raise Conflict(_in_the_meantime(state))
         at = clock if state is None else max(clock, state.last + 1)
         connection.execute(
-            "INSERT INTO reviews (id, guide, card, rev, rating, at, clock, duration) VALUES (?,?,?,?,?,?,?,?)",
+            "INSERT INTO reviews (id, guide, card, rev, rating, at, clock, duration) "
+            "VALUES (?,?,?,?,?,?,?,?)",
             (id, guide, card, rev, rating, at, clock, duration),
         )
         new = after(state, Review(id, at, rating, rev))
@@ -130,7 +131,7 @@ def set_back(at: int, clock: int) -> str:
         return ""
     then, here = days.local_time(at), days.local_time(clock)
     return (
-        f"The clock of this computer says {here:%Y-%m-%d %H:%M}, but there is a review of {then:%Y-%m-%d %H:%M} "
-        "already: was the clock set back? No review is lost; cards with a later review count on from there. If "
-        "the earlier time was wrong, undo those reviews."
+        f"The clock of this computer says {here:%Y-%m-%d %H:%M}, but there is a review of "
+        f"{then:%Y-%m-%d %H:%M} already: was the clock set back? No review is lost; cards with a later "
+        "review count on from there. If the earlier time was wrong, undo those reviews."
     )

@@ -2,7 +2,7 @@
 
 What is kept is the log of reviews alone. A card's state is what the scheduler makes of the card's reviews in
 their order, and so can be computed again at any time: after an undo, an import, a new version of the
-scheduler. Nothing is drawn by chance (`enable_fuzzing` is off), or a fold would give something else each time.
+scheduler. Nothing is drawn by chance (`enable_fuzzing` is off), or a fold would differ each time.
 """
 
 from __future__ import annotations

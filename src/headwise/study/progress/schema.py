@@ -75,11 +75,11 @@ CREATE TABLE states (
 def statements() -> list[str]:
     """Everything that makes an empty file one of progress; run in one transaction."""
     made = [part.strip() for part in TABLES.split(";\n") if part.strip()]
-    for table in LOGS:
-        for verb in ("UPDATE", "DELETE"):
-            made.append(
-                f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
-                f"BEGIN SELECT RAISE(ABORT, '{table} is a log: rows are added, never changed'); END"
-            )
+    made += [
+        f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+        f"BEGIN SELECT RAISE(ABORT, '{table} is a log: rows are added, never changed'); END"
+        for table in LOGS
+        for verb in ("UPDATE", "DELETE")
+    ]
     made += [f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}"]
     return made

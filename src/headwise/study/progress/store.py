@@ -18,14 +18,14 @@ WAIT = 5.0
 _FULL = "The disk is full, so nothing was saved. Free some space, then try again."
 _CODES = {
     sqlite3.SQLITE_FULL: _FULL,
-    sqlite3.SQLITE_IOERR: "The file of progress can't be written (the disk may be full), so nothing was saved. "
-    "Look at the disk, then try again.",
-    sqlite3.SQLITE_READONLY: "The file of progress may not be written, so nothing was saved. Give yourself the "
-    "right to write it, then try again.",
+    sqlite3.SQLITE_IOERR: "The file of progress can't be written (the disk may be full), so nothing was "
+    "saved. Look at the disk, then try again.",
+    sqlite3.SQLITE_READONLY: "The file of progress may not be written, so nothing was saved. Give yourself "
+    "the right to write it, then try again.",
     sqlite3.SQLITE_PERM: "The file of progress may not be opened: give yourself the right to.",
-    sqlite3.SQLITE_CANTOPEN: "The file of progress can't be opened: look at its folder and your rights there.",
-    sqlite3.SQLITE_BUSY: f"Another program has held the file of progress for {WAIT:g} seconds, so nothing was "
-    "saved. Try again.",
+    sqlite3.SQLITE_CANTOPEN: "The file of progress can't be opened: look at its folder and your rights.",
+    sqlite3.SQLITE_BUSY: f"Another program has held the file of progress for {WAIT:g} seconds, so nothing "
+    "was saved. Try again.",
     sqlite3.SQLITE_LOCKED: "Another program holds the file of progress, so nothing was saved. Try again.",
 }
 _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -119,8 +119,8 @@ class Store:
             found = self.file.stat()
         except FileNotFoundError:
             raise NotSaved(
-                f"{self.file} was moved or deleted while it was in use, so nothing was saved. Put it back, or "
-                "start the program again to begin a new one."
+                f"{self.file} was moved or deleted while it was in use, so nothing was saved. Put it back, "
+                "or start the program again to begin a new one."
             ) from None
         if (found.st_dev, found.st_ino) != self._identity:
             self._connection.close()

@@ -1,8 +1,8 @@
 """All progress as one JSON file: written, and read back into the same or another place.
 
 The static export writes and reads the same file in the browser (static/transfer.js). An import adds what is
-missing, by the ids of the entries, so importing twice changes nothing and two machines' progress can be joined.
-A file with any fault in it changes nothing at all.
+missing, by the ids of the entries, so importing twice changes nothing and the progress of two machines can be
+joined. A file with any fault in it changes nothing at all.
 """
 
 from __future__ import annotations
@@ -98,9 +98,7 @@ def import_progress(store: Store, data: object, *, clock: int) -> dict[str, int]
     return counts
 
 
-def _add(
-    connection: sqlite3.Connection, table: str, columns: tuple[str, ...], row: Row, place: int
-) -> bool:
+def _add(connection: sqlite3.Connection, table: str, columns: tuple[str, ...], row: Row, place: int) -> bool:
     known = connection.execute(f"SELECT {', '.join(columns)} FROM {table} WHERE id = ?", row[:1]).fetchone()
     if known is not None:
         if known != row:

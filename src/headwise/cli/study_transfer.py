@@ -1,0 +1,84 @@
+"""`headwise study export` and `import`: all progress as one JSON file."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import typer
+
+from headwise.cli.errors import UserError
+from headwise.study import progress
+
+
+def write_progress(out: Path | None, profile: str) -> None:
+    """Write all progress of a profile.
+
+    Raises:
+        UserError: the profile has none, or the file can't be written.
+    """
+    try:
+        store = _open(profile)
+        made = progress.export_progress(store, clock=progress.now(), profile=profile)
+        store.close()
+    except progress.ProgressError as error:
+        raise UserError(str(error)) from None
+    text = json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    _write(out, text)
+    counts = ", ".join(f"{len(made[kind])} {kind}" for kind in ("reviews", "answers", "marks"))
+    typer.echo(f"{out}: {counts}")
+
+
+def _open(profile: str) -> progress.Store:
+    file = progress.progress_file(profile)
+    if not file.is_file():
+        raise UserError(f"the profile {profile!r} has no progress yet: there is no {file}")
+    return progress.Store(file)
+
+
+def _write(out: Path, text: str) -> None:
+    """The whole file or nothing: under another name first, then renamed."""
+    scratch = None
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w",
+            encoding="utf-8",
+            newline="\n",
+            dir=out.resolve().parent,
+            prefix=f".{out.name}.",
+            delete=False,
+        ) as file:
+            scratch = Path(file.name)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(out)
+    except OSError as error:
+        if scratch is not None:
+            scratch.unlink(missing_ok=True)
+        raise UserError(f"--out {out}: can't be written: {error.strerror or error}") from None
+
+
+def read_progress(file: Path, profile: str) -> None:
+    """Add the progress in a file to a profile's.
+
+    Raises:
+        UserError: the file can't be read, or has a fault; nothing was changed.
+    """
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise UserError(f"{file}: can't be read: {error.strerror or error}") from None
+    try:
+        store = progress.Store(progress.progress_file(profile))
+        added = progress.import_text(store, content, clock=progress.now())
+        store.close()
+    except progress.ProgressError as error:
+        raise UserError(f"{file}: {error}") from None
+    counts = ", ".join(f"{added[kind]} {kind}" for kind in ("reviews", "answers", "marks"))
+    typer.echo(f"Added {counts}; {added['known']} entries were there already.")

@@ -1,0 +1,178 @@
+"""A guide as the server shows it: pages built into a cache, keys of its questions kept beside them.
+
+The pages are built again when a file of the guide or of this package changes. Until new ones are whole, the
+old ones stay; a guide with an error keeps them, and the error is printed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headwise.study.errors import GuideError
+
+OLD = 24 * 60 * 60
+"""Seconds after which pages that nobody used are removed from the cache."""
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks at the guide's files."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Built pages: their folder, and what the server has to know of the guide.
+
+    Attributes:
+        keys: of every question, by the version ("current" or a number) and the question's id.
+        decks: (id, rev) of each card, by the deck's id, in teaching order.
+    """
+
+    pages: Path
+    id: str
+    title: str
+    keys: dict[str, dict[str, dict[str, Any]]]
+    decks: dict[str, list[tuple[str, int]]]
+    activities: list[str]
+
+    def key(self, question: str, version: str) -> dict[str, Any] | None:
+        """The key of a question in a version; None if it has no such question."""
+        return self.keys.get(version, {}).get(question)
+
+
+Build = Callable[[Path, Path], dict[str, Any]]
+"""Builds the pages of the guide in one folder into another, which is empty; gives what `Shown` holds beside
+them. Raises GuideError."""
+
+
+class Site:
+    """A guide, built when needed.
+
+    Args:
+        folder: the guide's.
+        cache: where pages are built.
+        build: see `Build`.
+        tell: prints a line for whoever started the server.
+    """
+
+    def __init__(self, folder: Path, cache: Path, build: Build, tell: Callable[[str], None]) -> None:
+        self.folder = folder
+        self._cache = cache / hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+        self._build = build
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._looked = time.monotonic()
+        self._stamp = stamp(folder)
+        self._building: threading.Thread | None = None
+        self._shown = self._first()
+
+    def shown(self) -> Shown:
+        """The newest pages that are whole. Where the guide has changed, others are built from now on."""
+        with self._lock:
+            if self._building is None and time.monotonic() - self._looked >= LOOK_EVERY:
+                self._looked = time.monotonic()
+                found = stamp(self.folder)
+                if found != self._stamp:
+                    self._stamp = found
+                    self._building = threading.Thread(target=self._again, args=(found,), daemon=True)
+                    self._building.start()
+            return self._shown
+
+    def wait(self) -> None:
+        """Until no pages are being built."""
+        building = self._building
+        if building is not None:
+            building.join()
+
+    def _first(self) -> Shown:
+        try:
+            return self._made(self._stamp)
+        except (GuideError, OSError) as error:
+            older = self._newest()
+            if older is None:
+                raise
+            self._tell(f"{error}\nThe pages that were built before this error are shown.")
+            return older
+
+    def _again(self, found: str) -> None:
+        try:
+            made = self._made(found)
+        except Exception as error:  # whatever an author broke, the old pages stay
+            self._tell(f"{error}\nThe pages stay as they were until this is mended.")
+        else:
+            with self._lock:
+                self._shown = made
+            self._tell("The guide has changed: its pages are built again.")
+        finally:
+            self._building = None
+
+    def _made(self, found: str) -> Shown:
+        """Pages of a stamp: from the cache, or built, under another name until they are whole."""
+        home = self._cache / found
+        if not (home / "guide.json").is_file():
+            self._cache.mkdir(parents=True, exist_ok=True)
+            scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=self._cache))
+            try:
+                (scratch / "pages").mkdir()
+                held = self._build(self.folder, scratch / "pages")
+                (scratch / "guide.json").write_text(json.dumps(held), encoding="utf-8")
+                scratch.chmod(0o755)
+                with contextlib.suppress(OSError):  # another server was faster: its pages are the same
+                    scratch.rename(home)
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
+        shown = read(home)
+        self._tidy(home)
+        return shown
+
+    def _newest(self) -> Shown | None:
+        try:
+            homes = [home for home in self._cache.iterdir() if (home / "guide.json").is_file()]
+        except OSError:
+            return None
+        return read(max(homes, key=lambda home: home.stat().st_mtime)) if homes else None
+
+    def _tidy(self, home: Path) -> None:
+        with contextlib.suppress(OSError):
+            os.utime(home)
+            for other in self._cache.iterdir():
+                if other != home and time.time() - other.stat().st_mtime > OLD:
+                    shutil.rmtree(other, ignore_errors=True)
+
+
+def read(home: Path) -> Shown:
+    """What was built into a folder of the cache."""
+    held = json.loads((home / "guide.json").read_text(encoding="utf-8"))
+    return Shown(
+        pages=home / "pages",
+        id=held["id"],
+        title=held["title"],
+        keys=held["keys"],
+        decks={deck: [(card, rev) for card, rev in cards] for deck, cards in held["decks"].items()},
+        activities=held["activities"],
+    )
+
+
+def stamp(folder: Path) -> str:
+    """Changes whenever a file of the guide or of this package does."""
+    digest = hashlib.sha256()
+    for root in (folder, Path(__file__).parent.parent):
+        for path in sorted(root.rglob("*")):
+            if "__pycache__" in path.parts:
+                continue
+            try:
+                found = path.stat()
+            except OSError:  # an editor's file, gone in the meantime
+                continue
+            if not path.is_dir():
+                digest.update(f"{path}\0{found.st_mtime_ns}\0{found.st_size}\n".encode())
+    return digest.hexdigest()[:24]
