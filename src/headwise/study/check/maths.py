@@ -29,7 +29,7 @@ def check_maths(checking: Checking) -> None:
                 name = piece.more["label"]
                 if not piece.more["words"].strip():
                     checking.error(
-                        'this formula has no words: write $$ ... $$ (equation: name, words="how it is read aloud")',
+                        'this formula has no words: write $$ ... $$ (equation: name, words="as read aloud")',
                         text.file,
                         piece.line,
                     )

@@ -140,6 +140,7 @@ def _in_dictionary(word: str) -> bool:
     return False
 
 
+_DENIED = "are ca could did does do had has have is must need sha should was were wo would"
 _SHORT = frozenset(
     f"{start}'{end}"
     for starts, end in (
@@ -150,10 +151,7 @@ _SHORT = frozenset(
         ("i", "m"),
     )
     for start in starts.split()
-) | frozenset(
-    f"{start}n't"
-    for start in "are ca could did does do had has have is must need sha should was were wo would".split()
-)
+) | frozenset(f"{start}n't" for start in _DENIED.split())
 
 
 def _message(word: str) -> str:
