@@ -1,0 +1,28 @@
+"""`headwise study publish`: a guide frozen as its next version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headwise.cli.errors import UserError, one_line_errors
+
+
+def publish(
+    guide: Annotated[Path, typer.Argument(metavar="GUIDE", help="The guide's folder.")],
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="What changed, in a sentence.")],
+) -> None:
+    """Freeze a guide as its next version, which stays as it is for ever."""
+    with one_line_errors():
+        from headwise.study.content import load_guide
+        from headwise.study.errors import GuideError
+        from headwise.study.publishing import publish_guide
+
+        try:
+            version = publish_guide(load_guide(guide), note)
+        except GuideError as error:
+            more = f" (and {len(error.others)} more)" if error.others else ""
+            raise UserError(f"{error}{more}") from error
+        typer.echo(f"version {version.number} is published: {guide / 'versions' / f'{version.number}.json'}")

@@ -1,0 +1,1 @@
+"""What only authors of guides run."""

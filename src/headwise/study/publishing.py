@@ -1,0 +1,21 @@
+"""Freezes the current guide as its next version."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from headwise.study import versions
+from headwise.study.content import Guide
+from headwise.study.render.pages import Version
+from headwise.study.site import render_site
+
+
+def publish_guide(guide: Guide, note: str, now: datetime | None = None) -> Version:
+    """Render the guide as the next version and store it.
+
+    Raises:
+        GuideError: the guide can't be rendered, the note is empty, or a version isn't as it was.
+    """
+    version = versions.next_version(guide.folder, note, now)
+    versions.publish(guide, render_site(guide, "static", version=version), version)
+    return version

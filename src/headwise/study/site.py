@@ -1,0 +1,198 @@
+"""A guide as a folder of pages that any static host serves; and the same pages for the local server."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from headwise.study import versions
+from headwise.study.content import Guide, Lesson, Visual
+from headwise.study.errors import GuideError
+from headwise.study.keys import answer_keys
+from headwise.study.maths import StoredMaths
+from headwise.study.render import search
+from headwise.study.render.indexes import Indexes
+from headwise.study.render.maker import Maker
+from headwise.study.render.markdown import to_html
+from headwise.study.render.pages import Mode, Pages, Version
+from headwise.study.render.uses import uses
+from headwise.study.visuals import make
+from headwise.study.visuals.base import VisualData
+
+STATIC = Path(__file__).with_name("static")
+Files = dict[str, bytes]
+"""Files by their way from the site's root, with / between folders."""
+
+
+class BuildError(Exception):
+    """A site can't be written where it was asked for. The message names the folder, the rule and the fix."""
+
+
+def render_site(guide: Guide, mode: Mode, *, version: Version | None = None) -> Files:
+    """All files of a guide's site, but those of its published versions.
+
+    Args:
+        mode: "static": pages that work by themselves, with answers.json; "server": no file holds an answer.
+        version: for a version that is being frozen; its pages lie in v/N/.
+
+    Raises:
+        GuideError: something in the guide can't be shown; file and line are those of the text.
+    """
+    maths = StoredMaths.of(guide.folder)
+    data = {
+        activity.id: _data(guide, activity)
+        for activity in guide.activities.values()
+        if isinstance(activity, Visual)
+    }
+    printed = _printed(guide)
+    makers = {root: Maker(guide, root=root, maths=maths, data=data, printed=printed) for root in ("", "../")}
+    published = versions.published(guide.folder)
+    newest = published[-1] if published and version is None else None
+    places = versions.places(guide.folder, newest.number) if newest else {}
+
+    def permanent(activity: str, block: str) -> str:
+        if newest is None or block not in places.get(activity, ()):
+            return ""
+        return f"../v/{newest.number}/{activity}/"
+
+    pages = Pages(guide, mode, at=makers.__getitem__, version=version, permanent=permanent)
+    indexes = Indexes(guide, pages, makers["../"], uses(guide))
+    texts = {
+        "index.html": pages.index(),
+        "sources/index.html": indexes.sources(),
+        "numbers/index.html": indexes.numbers(),
+        "library/index.html": indexes.library(),
+        "search/index.html": indexes.search(),
+        "progress/index.html": indexes.progress(),
+        "search.json": search.index(guide, makers["../"]),
+    }
+    for activity in guide.activities.values():
+        texts[f"{activity.id}/index.html"] = pages.activity(activity)
+    for name, one in data.items():
+        texts[f"visuals/{name}.json"] = _json(one.data)
+    if version is None:
+        texts["versions/index.html"] = indexes.versions(published)
+        texts["versions.json"] = versions.listed(guide, published)
+    if mode == "static":
+        keys = answer_keys(guide, lambda text: str(to_html(text, guide, maths=maths)))
+        texts["answers.json"] = _json(keys)
+        texts["answers/index.html"] = indexes.answers(keys)
+    return {name: text.encode() for name, text in texts.items()} | static_files()
+
+
+def static_files() -> Files:
+    """The style sheet, scripts and fonts, under static/."""
+    return {
+        f"static/{path.relative_to(STATIC).as_posix()}": path.read_bytes()
+        for path in sorted(STATIC.rglob("*"))
+        if path.is_file() and path.suffix != ".md" and not path.name.startswith(".")
+    }
+
+
+def build_site(guide: Guide, out: Path) -> int:
+    """Write the static site of a guide and of all its versions; how many files it has.
+
+    Everything is written into a new folder beside `out`, which then takes its place: whoever reads the old
+    site sees it whole until the new one is, and keeps it if anything fails.
+
+    Raises:
+        GuideError: something in the guide can't be shown.
+        BuildError: `out` holds something else than such a site, or can't be written.
+    """
+    _check_place(guide, out)
+    files = render_site(guide, "static")
+    for one in versions.published(guide.folder):
+        for name, content in versions.files(guide.folder, one.number).items():
+            files[f"v/{one.number}/{name}"] = content
+    files[".nojekyll"] = b""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    except OSError as error:
+        raise BuildError(f"{out.parent} can't be written: {error.strerror}") from error
+    try:
+        write(files, fresh)
+        fresh.chmod(0o755)
+        _swap(fresh, out)
+    except OSError as error:
+        raise BuildError(
+            f"{out} can't be written: {error.strerror}; what was there is still there"
+        ) from error
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return len(files)
+
+
+def write(files: Mapping[str, bytes], folder: Path) -> None:
+    """Write files into a folder."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def _check_place(guide: Guide, out: Path) -> None:
+    """Refuse a place that holds something a build would destroy."""
+    if out.is_symlink() or out.is_file():
+        raise BuildError(f"{out} is no folder: name one that is new, empty, or an earlier site of this guide")
+    if guide.folder.resolve().is_relative_to(out.resolve()):
+        raise BuildError(f"{out} holds the guide itself: name a folder outside of it")
+    if out.is_dir() and any(out.iterdir()):
+        try:
+            made = json.loads((out / "versions.json").read_bytes())["guide"]
+        except (OSError, ValueError, KeyError, TypeError):
+            made = None
+        if made != guide.id or not (out / "search.json").is_file():
+            raise BuildError(
+                f"{out} isn't empty and is no earlier site of {guide.id}: name another folder, or empty it"
+            )
+
+
+def _swap(fresh: Path, out: Path) -> None:
+    if not out.exists():
+        os.replace(fresh, out)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{out.name}.old.", dir=out.parent))
+    os.replace(out, old / "site")
+    try:
+        os.replace(fresh, out)
+    except OSError:
+        os.replace(old / "site", out)
+        raise
+    finally:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(old)
+
+
+def _data(guide: Guide, visual: Visual) -> VisualData:
+    try:
+        return make(visual.data, guide.facts)
+    except ValueError as error:
+        raise GuideError(str(error), str(guide.folder / visual.file), visual.line) from error
+
+
+def _printed(guide: Guide) -> dict[str, str]:
+    """What the code of all lessons prints, by "activity#block".
+
+    Raises:
+        GuideError: some of it fails.
+    """
+    from headwise.study.running import run_lesson  # only now: torch takes a while to import
+
+    found = {}
+    for activity in guide.activities.values():
+        if isinstance(activity, Lesson):
+            for block, ran in run_lesson(activity, guide.folder).items():
+                if ran.error is not None:
+                    raise ran.error
+                found[f"{activity.id}#{block}"] = ran.output
+    return found
+
+
+def _json(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -1,0 +1,119 @@
+// What every page does: boxes that scroll can be reached by keyboard, permanent links are copied, the contents
+// follow the reader, and print shows everything.
+
+// Boxes that are wider than their place
+
+const sizes = new ResizeObserver((entries) => { for (const { target } of entries) reach(target); });
+
+function reach(box) {
+  if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+  else box.removeAttribute('tabindex');
+}
+
+export function watchBoxes(within = document) {
+  for (const box of within.querySelectorAll('.scroll')) { reach(box); sizes.observe(box); }
+}
+watchBoxes();
+document.fonts?.ready.then(() => document.querySelectorAll('.scroll').forEach(reach));
+document.addEventListener('toggle', (event) => { if (event.target.open) watchBoxes(event.target); }, true);
+
+// Permanent links
+
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = document.createElement('textarea');
+    field.value = text;
+    field.className = 'unseen';
+    document.body.append(field);
+    field.select();
+    const done = document.execCommand('copy');
+    field.remove();
+    return done;
+  }
+}
+
+const told = document.createElement('p');
+told.className = 'toast';
+told.setAttribute('role', 'status');
+document.body.append(told);
+let hiding = 0;
+
+export function tell(text) {
+  told.textContent = text;
+  told.classList.add('toast-shown');
+  clearTimeout(hiding);
+  hiding = setTimeout(() => { told.classList.remove('toast-shown'); told.textContent = ''; }, 4000);
+}
+
+document.addEventListener('click', async (event) => {
+  const link = event.target.closest?.('a[data-permalink]');
+  if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  const address = new URL(link.href, document.baseURI).href;
+  history.replaceState(null, '', `#${address.split('#')[1]}`);
+  const lasting = /\/v\/\d+\//.test(address);
+  tell(await copied(address)
+    ? (lasting ? 'Permanent link copied' : 'Link copied. This place is in no published version yet, so it may change.')
+    : address);
+});
+
+// A link into something folded opens it
+
+function openTo(hash) {
+  if (hash.length < 2) return;
+  const target = document.getElementById(decodeURIComponent(hash.slice(1)));
+  if (!target) return;
+  let opened = false;
+  for (let at = target.matches('details') ? target : target.querySelector(':scope > details') || target.closest('details'); at; at = at.parentElement?.closest('details')) {
+    if (!at.open) { at.open = true; opened = true; }
+  }
+  if (opened) target.scrollIntoView();
+}
+openTo(location.hash);
+addEventListener('hashchange', () => openTo(location.hash));
+
+// The contents follow the reader
+
+const lines = new Map([...document.querySelectorAll('.outline .toc a')].map((link) => [decodeURIComponent(link.hash.slice(1)), link]));
+if (lines.size) {
+  const blocks = [...lines.keys()].map((id) => document.getElementById(id)).filter(Boolean);
+  let now = null;
+  const follow = () => {
+    const line = innerHeight * 0.3;
+    let found = null;
+    for (const block of blocks) if (block.getBoundingClientRect().top <= line) found = block;
+    const link = found ? lines.get(found.id) : null;
+    if (link === now) return;
+    now?.removeAttribute('aria-current');
+    link?.setAttribute('aria-current', 'true');
+    now = link;
+  };
+  let waiting = false;
+  addEventListener('scroll', () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => { waiting = false; follow(); });
+  }, { passive: true });
+  follow();
+}
+
+// The part of the outline that the page belongs to is in sight
+const outline = document.querySelector('.outline');
+const here = outline?.querySelector('.here');
+if (here && outline.scrollHeight > outline.clientHeight) outline.scrollTop = here.offsetTop - outline.clientHeight / 4;
+
+// Print shows what is folded, but no solution that wasn't opened
+
+const unfolded = [];
+addEventListener('beforeprint', () => {
+  for (const one of document.querySelectorAll('details:not([open]):not(.solution):not(.answer):not([data-cards] details)')) {
+    one.open = true;
+    unfolded.push(one);
+  }
+  const place = document.querySelector('[data-print-url]');
+  if (place) place.textContent = location.href.split('#')[0];
+});
+addEventListener('afterprint', () => { while (unfolded.length) unfolded.pop().open = false; });

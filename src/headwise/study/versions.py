@@ -1,0 +1,263 @@
+"""Published versions of a guide: frozen, and readable for ever.
+
+versions/N.json lists the files of version N by the hash of their content; the contents themselves lie in
+versions/files/, each once, whatever number of versions and pages it belongs to. A version is all that a
+reader needs of it: pages, style sheet, scripts, fonts, numbers of visuals, answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from headwise.study.content import Guide, Lesson
+from headwise.study.errors import GuideError
+from headwise.study.render.links import items
+from headwise.study.render.pages import Version
+
+HOME, STORE = "versions", "files"
+_NUMBERED = re.compile(r"([1-9]\d*)\.json")
+_STATIC_MODE = re.compile(rb'(<html\b[^>]*?\bdata-mode=")static(")')
+ANSWERS = ("answers.json", "answers/index.html")
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """versions/N.json.
+
+    Attributes:
+        published: when, in UTC.
+        note: what changed.
+        places: the ids that each activity's page holds.
+        files: the SHA-256 of each file, by its way from the version's root.
+    """
+
+    guide: str
+    version: int
+    published: str
+    note: str
+    places: dict[str, list[str]]
+    files: dict[str, str]
+
+
+def published(folder: Path) -> list[Version]:
+    """The versions of the guide in this folder, the oldest first.
+
+    Raises:
+        GuideError: a manifest can't be read.
+    """
+    made = [manifest(folder, number) for number in numbers(folder)]
+    return [Version(one.version, one.published, one.note) for one in made]
+
+
+def numbers(folder: Path) -> list[int]:
+    """The numbers of the published versions."""
+    home = folder / HOME
+    if not home.is_dir():
+        return []
+    return sorted(int(found[1]) for path in home.iterdir() if (found := _NUMBERED.fullmatch(path.name)))
+
+
+def manifest(folder: Path, number: int) -> Manifest:
+    """The manifest of a version.
+
+    Raises:
+        GuideError: there is none, or it can't be read.
+    """
+    path = folder / HOME / f"{number}.json"
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except FileNotFoundError:
+        raise GuideError(f"there is no version {number}", str(path)) from None
+    except (msgspec.DecodeError, OSError) as error:
+        raise GuideError(f"this is no manifest of a version: {error}", str(path), 1) from None
+    if found.version != number:
+        raise GuideError(
+            f"this is the manifest of version {found.version}: its name is changed", str(path), 1
+        )
+    return found
+
+
+def places(folder: Path, number: int) -> dict[str, list[str]]:
+    """The ids that each activity's page of a version holds."""
+    return manifest(folder, number).places
+
+
+def files(folder: Path, number: int) -> dict[str, bytes]:
+    """Every file of a version, byte for byte as it was published.
+
+    Raises:
+        GuideError: one is missing or was changed since.
+    """
+    found = manifest(folder, number)
+    return {name: _content(folder, number, name, key) for name, key in found.files.items()}
+
+
+def read(folder: Path, number: int, name: str, *, server: bool = False) -> bytes | None:
+    """One file of a version by its way from the version's root; None if it has none of that name.
+
+    Args:
+        server: for the local server, which grades and keeps progress: pages are told so, and files that hold
+            answers aren't given. Nothing else of them differs.
+
+    Raises:
+        GuideError: the file is missing or was changed since.
+    """
+    found = manifest(folder, number)
+    key = found.files.get(name)
+    if key is None or (server and name in ANSWERS):
+        return None
+    content = _content(folder, number, name, key)
+    return (
+        _STATIC_MODE.sub(rb"\1server\2", content, count=1) if server and name.endswith(".html") else content
+    )
+
+
+def check(folder: Path) -> list[GuideError]:
+    """What is wrong with the published versions: files that are missing or changed, numbers left out."""
+    errors: list[GuideError] = []
+    found = numbers(folder)
+    for place, number in enumerate(found, start=1):
+        if number != place:
+            errors.append(
+                GuideError(
+                    f"version {place} is missing: versions are numbered 1, 2, 3, ... and never taken away",
+                    str(folder / HOME),
+                )
+            )
+            break
+    used = set()
+    for number in found:
+        try:
+            listed = manifest(folder, number)
+        except GuideError as error:
+            errors.append(error)
+            continue
+        for name, key in listed.files.items():
+            used.add(key)
+            try:
+                _content(folder, number, name, key)
+            except GuideError as error:
+                errors.append(error)
+    errors += [
+        GuideError("no version holds this file: delete it", str(path))
+        for path in _stored(folder)
+        if path.name not in used
+    ]
+    return errors
+
+
+def publish(guide: Guide, files: Mapping[str, bytes], version: Version) -> None:
+    """Freeze files as a version.
+
+    Raises:
+        GuideError: the version exists, isn't the next one, or versions that exist aren't as they were.
+    """
+    home = guide.folder / HOME
+    target = home / f"{version.number}.json"
+    known = numbers(guide.folder)
+    if version.number in known:
+        raise GuideError(f"version {version.number} exists, and a version is never altered", str(target))
+    if version.number != len(known) + 1:
+        raise GuideError(f"the next version is {len(known) + 1}, not {version.number}", str(target))
+    faults = [error for error in check(guide.folder) if "delete it" not in error.message]
+    if faults:
+        raise GuideError(faults[0].message, faults[0].file, faults[0].line, others=faults[1:])
+    made = Manifest(
+        guide=guide.id,
+        version=version.number,
+        published=version.published,
+        note=version.note,
+        places={
+            activity.id: [one.id for one in activity.walk()]
+            if isinstance(activity, Lesson)
+            else items(activity)
+            for activity in guide.activities.values()
+        },
+        files={name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())},
+    )
+    for name, content in files.items():
+        path = _path(guide.folder, made.files[name])
+        if not path.is_file():
+            _write(path, content, new=False)
+    text = msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n"
+    _write(target, text, new=True)  # the last thing: without it there is no version
+
+
+def next_version(folder: Path, note: str, now: datetime | None = None) -> Version:
+    """What the next version is: its number, the time, and its note.
+
+    Raises:
+        GuideError: the note says nothing.
+    """
+    if not note.strip():
+        raise GuideError('a version needs a note of what changed: --note "..."')
+    when = (now or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0)
+    return Version(len(numbers(folder)) + 1, when.isoformat().replace("+00:00", "Z"), " ".join(note.split()))
+
+
+def listed(guide: Guide, published: list[Version]) -> str:
+    """The text of versions.json, which frozen pages read: which version is the newest, and which pages the
+    current guide has."""
+    data = {
+        "guide": guide.id,
+        "current": published[-1].number if published else None,
+        "pages": list(guide.activities),
+        "versions": [
+            {"number": one.number, "published": one.published, "note": one.note} for one in published
+        ],
+    }
+    return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+
+
+def _path(folder: Path, key: str) -> Path:
+    return folder / HOME / STORE / key[:2] / key
+
+
+def _stored(folder: Path) -> Iterator[Path]:
+    home = folder / HOME / STORE
+    if home.is_dir():
+        yield from (path for path in sorted(home.rglob("*")) if path.is_file())
+
+
+def _content(folder: Path, number: int, name: str, key: str) -> bytes:
+    path = _path(folder, key)
+    try:
+        content = path.read_bytes()
+    except OSError:
+        raise GuideError(f"{name} of version {number} is missing: bring the file back", str(path)) from None
+    if hashlib.sha256(content).hexdigest() != key:
+        raise GuideError(
+            f"{name} of version {number} was altered: a version stays as it was; bring the file back",
+            str(path),
+        )
+    return content
+
+
+def _write(path: Path, content: bytes, *, new: bool) -> None:
+    """Write a file whole or not at all; `new` refuses one that exists, even if it came a moment ago."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        if new:
+            try:
+                os.link(name, path)
+            except FileExistsError:
+                raise GuideError("this version exists, and a version is never altered", str(path)) from None
+        else:
+            os.replace(name, path)
+    finally:
+        if os.path.exists(name):
+            os.unlink(name)
