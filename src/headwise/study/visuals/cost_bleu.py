@@ -84,8 +84,8 @@ def data(facts: Facts | None = None) -> VisualData:
     )
     bleu = {row["name"]: row["bleu"][language] for row in rows}
     words = (
-        f"{power(found['budget'], 1)} FLOPs are {fixed(found['days'], 1)} days of the paper’s machine by its own "
-        f"estimate. The best model trained with no more is {found['best']}: BLEU "
+        f"{power(found['budget'], 1)} FLOPs are {fixed(found['days'], 1)} days of the paper’s machine by its "
+        f"own estimate. The best model trained with no more is {found['best']}: BLEU "
         f"{fixed(bleu[found['best']], 2)}."
     )
     given = {"rows": rows, "languages": LANGUAGES, "speed": _speed(facts), "defaults": DEFAULTS}

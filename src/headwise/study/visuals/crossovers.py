@@ -78,9 +78,7 @@ def data(facts: Facts | None = None) -> VisualData:
     table = Table(
         f"n = {count(n)}, d = {d}, k = {k}, r = {r}",
         ("layer", "operations", "sequential steps", "longest path"),
-        tuple(
-            (NAMES[layer], *(shown(cost(layer, what, n, d, k, r), what) for what in COSTS)) for layer in LAYERS
-        ),
+        tuple((NAMES[layer], *(shown(cost(layer, what, n, d, k, r)) for what in COSTS)) for layer in LAYERS),
     )
     own, recurrent = cost(LAYERS[0], "operations", n, d, k, r), cost(LAYERS[1], "operations", n, d, k, r)
     words = comparison(n, d, own or 0.0, recurrent or 0.0)
@@ -89,11 +87,9 @@ def data(facts: Facts | None = None) -> VisualData:
     return VisualData(found, table, words)
 
 
-def shown(value: float | None, what: str) -> str:
-    """A cost in words: operations by their size, steps as they are."""
-    if value is None:
-        return "never"
-    return size(value)
+def shown(value: float | None) -> str:
+    """A cost in words."""
+    return "never" if value is None else size(value)
 
 
 def comparison(n: int, d: int, own: float, recurrent: float) -> str:

@@ -14,7 +14,7 @@ from headwise.training.loss import smoothing_floor, token_loss
 
 VOCABULARIES = (2, 10, 100, 1000, 37_000)
 DEFAULTS: dict[str, Any] = {"smoothing": 0.1, "vocabulary": "37000", "confidence": 0.98}
-CONFIDENCES = tuple(place / 100 for place in range(1, 100)) + (0.992, 0.994, 0.996, 0.998, 0.999)
+CONFIDENCES = (*(place / 100 for place in range(1, 100)), 0.992, 0.994, 0.996, 0.998, 0.999)
 
 
 def loss(confidence: float, smoothing: float, classes: int) -> float:

@@ -13,7 +13,8 @@ from headwise.observers import Weights
 from headwise.study.visuals.base import Facts, Inputs, Table, VisualData
 from headwise.study.visuals.wording import count, fixed, percent
 
-WORDS = "so the keeper lit the lamp again and went up to see the boats come home".split()
+SENTENCE = "so the keeper lit the lamp again and went up to see the boats come home"
+WORDS = SENTENCE.split()
 MOST = len(WORDS)
 DEFAULTS: dict[str, Any] = {
     "queries": 10,
@@ -40,23 +41,22 @@ def mask_of(inputs: Inputs) -> Mask | None:
 
 
 def compute(inputs: Inputs) -> dict[str, Any]:
-    """Who sees whom, a row for each query, a column for each key; and the weights where all scores are alike."""
+    """Who sees whom, a row for each query and a column for each key; and the weights if all scores are
+    alike."""
     queries, keys = int(inputs["queries"]), int(inputs["keys"])
     frame = Frame.of((), 1, queries, keys, align=inputs["align"])
     mask = mask_of(inputs)
     if mask is not None:
         mask.check(frame)
-    alike = torch.zeros(1, queries, 1), torch.zeros(1, keys, 1)
-    _, found = attention(
-        *alike, torch.zeros(1, keys, 1), mask=mask, align=inputs["align"], observe=[Weights()], kernel="reference"
-    )
+    q, k, v = (torch.zeros(1, length, 1, dtype=torch.float64) for length in (queries, keys, keys))
+    _, found = attention(q, k, v, mask=mask, align=inputs["align"], observe=[Weights()], kernel="reference")
     weights: Tensor = found["weights"]  # type: ignore[assignment]
     return {
         "expression": repr(mask),
         "positions": frame.q_pos.tolist(),
         "seen": [[True] * keys for _ in range(queries)] if mask is None else mask.dense(frame)[0].tolist(),
         "count": queries * keys if mask is None else int(mask.count(frame)),
-        "weights": [max(row) for row in weights[0].double().tolist()],
+        "weights": [max(row) for row in weights[0].tolist()],
     }
 
 

@@ -71,4 +71,6 @@ def data(facts: Facts | None = None) -> VisualData:
         f"Pair {found['pair']} turns once in {fixed(found['wavelength'], 1)} positions. A shift by "
         f"{DEFAULTS['shift']} turns it by {fixed(math.degrees(found['angle']), 1)}°, from whichever position."
     )
-    return VisualData({"base": BASE, "positions": POSITIONS, "widths": list(WIDTHS), "defaults": DEFAULTS}, table, words)
+    return VisualData(
+        {"base": BASE, "positions": POSITIONS, "widths": list(WIDTHS), "defaults": DEFAULTS}, table, words
+    )

@@ -127,8 +127,8 @@ def data(facts: Facts | None = None) -> VisualData:
     )
     now = lines[DEFAULTS["exponent"]]
     words = (
-        f"With d_k = {now['d_k']}, q · k has variance {fixed(now['variance'], 1)}. Not scaled, the largest of "
-        f"{KEYS} weights is {fixed(now['plain']['largest'], 2)} on average, and the gradient is "
+        f"With d_k = {now['d_k']}, q · k has variance {fixed(now['variance'], 1)}. Not scaled, the largest "
+        f"of {KEYS} weights is {fixed(now['plain']['largest'], 2)} on average, and the gradient is "
         f"{fixed(now['plain']['gradient'], 3)}; divided by √d_k, {fixed(now['scaled']['largest'], 2)} and "
         f"{fixed(now['scaled']['gradient'], 3)}."
     )

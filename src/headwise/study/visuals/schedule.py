@@ -1,4 +1,4 @@
-"""The paper's learning-rate schedule: a straight rise, then a fall with the inverse square root of the step."""
+"""The paper's learning-rate schedule: a straight rise, then a fall with one over the root of the step."""
 
 from __future__ import annotations
 

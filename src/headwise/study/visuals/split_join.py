@@ -52,8 +52,8 @@ def data(facts: Facts | None = None) -> VisualData:
     d_model, heads = value(facts, "model.base.d_model"), value(facts, "model.base.heads")
     found = compute(DEFAULTS)
     table = Table(
-        f"One layer: {DEFAULTS['n']} tokens, d_model {DEFAULTS['d_model']}, {DEFAULTS['heads']} heads of width "
-        f"{found['width']}",
+        f"One layer: {DEFAULTS['n']} tokens, d_model {DEFAULTS['d_model']}, {DEFAULTS['heads']} heads of "
+        f"width {found['width']}",
         ("step", "shape", "parameters", "operations"),
         tuple(
             (
@@ -70,4 +70,5 @@ def data(facts: Facts | None = None) -> VisualData:
         f"{fixed(found['flops'] / 1e6, 1)} million operations, of which softmax takes "
         f"{fixed(found['softmax'] / 1e6, 3)} million."
     )
-    return VisualData({"softmax": SOFTMAX_FLOPS, "paper": {"d_model": d_model, "heads": heads}, "defaults": DEFAULTS}, table, words)
+    paper = {"d_model": d_model, "heads": heads}
+    return VisualData({"softmax": SOFTMAX_FLOPS, "paper": paper, "defaults": DEFAULTS}, table, words)

@@ -30,7 +30,14 @@ FIELDS = {
     "dropout": "dropout",
     "smoothing": "label smoothing",
 }
-DEFAULTS: dict[str, Any] = {"vocabulary": 37_000, "group": "all", "x": "counted", "y": "bleu", "sort": "paper", "row": "base"}
+DEFAULTS: dict[str, Any] = {
+    "vocabulary": PAPER_VOCABULARY,
+    "group": "all",
+    "x": "counted",
+    "y": "bleu",
+    "sort": "paper",
+    "row": "base",
+}
 MILLION = 1_000_000
 
 

@@ -188,7 +188,7 @@ function live(stage) {
     try {
       const answer = await fetch("/api/heads", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ text }) });
       const found = await answer.json();
-      if (!answer.ok) throw new Error(found.error || found.message || `the server answered ${answer.status}`);
+      if (!answer.ok) throw new Error(found.message || `the server answered ${answer.status}`);
       stage.held = { ...stage.data, ...found };
       told.textContent = `${found.tokens.length} tokens read.`;
       stage.change();

@@ -1,0 +1,325 @@
+"""Every visual in Chromium: the same numbers as in Python, by pointer, by keyboard, in both themes."""
+
+import dataclasses
+import json
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from input_grids import GRIDS
+from visual_page import STATIC, definitions
+
+from headwise.study.visuals import NAMES, load
+
+pytestmark = pytest.mark.browser
+VISUALS = definitions()
+COMPARE = """async ([module, data, grid]) => {
+  const { compute } = await import(`/static/visuals/${module}.js`);
+  return grid.map((inputs) => compute(data, inputs));
+}"""
+
+
+def alike(got, wanted, place=""):
+    """Nothing where both agree, else the first place where they don't."""
+    if isinstance(wanted, dict):
+        if got.keys() != wanted.keys():
+            return f"{place}: keys {sorted(got)} against {sorted(wanted)}"
+        return next(filter(None, (alike(got[key], wanted[key], f"{place}.{key}") for key in wanted)), None)
+    if isinstance(wanted, list):
+        if len(got) != len(wanted):
+            return f"{place}: {len(got)} entries against {len(wanted)}"
+        pairs = enumerate(zip(got, wanted, strict=True))
+        return next(filter(None, (alike(one, other, f"{place}[{at}]") for at, (one, other) in pairs)), None)
+    if isinstance(wanted, float) and not isinstance(got, bool) and isinstance(got, int | float):
+        near = abs(got - wanted) <= 1e-9 * max(1.0, abs(wanted))
+        return None if near else f"{place}: {got} in the browser, {wanted} in Python"
+    return None if got == wanted else f"{place}: {got!r} in the browser, {wanted!r} in Python"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_browser_computes_what_python_does(show, visual_site, name):
+    page, grid = show(name), GRIDS[name]()
+    assert len(grid) >= 10
+    data = json.loads(json.dumps(visual_site.data(name).data))
+    found = page.page.evaluate(COMPARE, [VISUALS[name]["module"], data, grid])
+    module = load(name)
+    for inputs, got in zip(grid, found, strict=True):
+        wanted = json.loads(json.dumps(module.compute(inputs)))
+        assert alike(got, wanted) is None, inputs
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_table_and_words_are_those_of_the_page_without_a_script(show, visual_site, name):
+    page, made = show(name), visual_site.data(name)
+    assert page.words() == made.words
+    assert page.table() == [list(row) for row in made.table.rows]
+    assert page.page.text_content("[data-table] caption") == made.table.caption
+    plain = show(name, java_script_enabled=False)
+    assert plain.words() == made.words
+    assert plain.table() == [list(row) for row in made.table.rows]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_values_are_those_of_python(show, name):
+    found = show(name).page.evaluate(
+        "Object.fromEntries([...document.querySelectorAll('form [name]')].map(one => [one.name,"
+        " one.type === 'checkbox' ? one.checked : one.type === 'range' ? Number(one.value) : one.value]))"
+    )
+    assert found == dict(load(name).DEFAULTS)
+
+
+def other(given):
+    """A value other than the first."""
+    if given["kind"] == "toggle":
+        return not given["value"]
+    if given["kind"] == "select":
+        values = [one["value"] if isinstance(one, dict) else one for one in given["options"]]
+        return next(value for value in values if value != given["value"])
+    return given["min"] if given["value"] != given["min"] else given["max"]
+
+
+# What must be switched on for an input to count.
+FIRST = {("mask", "align"): {"queries": 5}, ("mask", "before"): {"window": True},
+         ("mask", "after"): {"window": True, "causal": False}, ("mask", "length"): {"lengths": True},
+         ("mask", "prefix"): {}, ("split_join", "width"): {"free": True},
+         ("cost_bleu", "ensembles"): {"budget": 20}}  # fmt: skip
+OTHERS = {("mask", "prefix"): 7, ("split_join", "free"): True}
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        pytest.param(name, given, id=f"{name}-{given['name']}")
+        for name, visual in VISUALS.items()
+        for given in visual["inputs"]
+        if given["kind"] != "text"
+    ],
+)
+def test_every_input_changes_the_picture(show, name, given):
+    page = show(name)
+    if (name, given["name"]) == ("split_join", "free"):
+        page.set("width", 128)
+    for first, value in FIRST.get((name, given["name"]), {}).items():
+        page.set(first, value)
+    shown = "document.querySelector('figure').innerHTML + document.querySelector('[data-table]').innerHTML"
+    before = page.page.evaluate(shown)
+    page.set(given["name"], OTHERS.get((name, given["name"]), other(given)))
+    assert page.page.evaluate(shown) != before
+
+
+def test_words_follow_once_the_reader_has_paused(show):
+    page = show("schedule")
+    before = page.words()
+    assert page.page.get_attribute("[data-words]", "role") == "status"
+    for reach in (10, 20, 30, 40):
+        page.set("reach", reach)
+    assert page.words() == before
+    page.page.wait_for_function("document.querySelector('[data-words]').textContent.includes('At step 100 ')")
+
+
+def test_a_slider_says_its_value_in_words(show):
+    page = show("schedule")
+    page.set("reach", 60)
+    slider = page.page.locator("[name=reach]")
+    assert slider.get_attribute("aria-valuetext") == "1,000"
+    assert page.page.inner_text("output[for=schedule-reach]") == "1,000"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1280])
+@pytest.mark.parametrize("name", NAMES)
+def test_axe_finds_nothing_and_no_width_needs_sideways_scrolling(show, name, width, scheme):
+    page = show(name, color_scheme=scheme, viewport={"width": width, "height": 900})
+    page.page.click("[data-table] summary")
+    found = Axe().run(page.page).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= width
+    inside = (
+        "[...document.querySelectorAll('figure svg')]"
+        ".every(one => one.getBoundingClientRect().width <= innerWidth)"
+    )
+    assert page.page.evaluate(inside)
+
+
+@pytest.mark.parametrize("width", [320, 560, 1280])
+@pytest.mark.parametrize("name", NAMES)
+def test_no_letters_are_cut_off_by_the_edge(show, name, width):
+    page = show(name, viewport={"width": width, "height": 900})
+    beyond = page.page.evaluate(
+        "[...document.querySelectorAll('figure svg text')].filter(one => {"
+        " const box = one.getBoundingClientRect(), room = one.closest('figure').getBoundingClientRect();"
+        " return box.left < room.left - 2 || box.right > room.right + 2; }).map(one => one.textContent)"
+    )
+    assert beyond == []
+
+
+GRIDS_OF_CELLS = [
+    ("dot_product_by_hand", "steps"),
+    ("mask", "mask"),
+    ("position_waves", "waves"),
+    ("sentence_heads", "matrix"),
+]
+
+
+@pytest.mark.parametrize(("name", "grid"), GRIDS_OF_CELLS)
+def test_a_matrix_is_walked_by_the_keyboard_and_says_its_values(show, name, grid):
+    page = show(name)
+    press = page.page.keyboard.press
+    cells = page.page.locator(f"[data-key^='{grid}:']")
+    rows, columns = (1 + max(int(key.split(":")[at]) for key in keys(cells)) for at in (1, 2))
+    assert page.page.locator(f"[data-key^='{grid}:'][tabindex='0']").count() == 1
+    page.page.focus(f"[data-key='{grid}:0:0']")
+    row = column = 0
+    for key, (to_row, to_column) in {
+        "ArrowRight": (0, 1), "ArrowDown": (1, 1), "ArrowLeft": (1, 0), "ArrowUp": (0, 0),
+        "End": (0, columns - 1), "PageDown": (rows - 1, columns - 1), "Home": (rows - 1, 0), "PageUp": (0, 0),
+    }.items():  # fmt: skip
+        press(key)
+        row, column = to_row, to_column
+        now = page.page.evaluate(
+            "[document.activeElement.dataset.key, document.activeElement.getAttribute('aria-label')]"
+        )
+        assert now[0] == f"{grid}:{row}:{column}"
+        assert len(now[1]) > 10
+        assert page.page.inner_text(".visual-peek") == now[1]
+    for _ in range(12):  # Tab leaves the matrix
+        press("Tab")
+        if not (page.page.evaluate("document.activeElement.dataset.key") or "").startswith(grid):
+            break
+    assert not (page.page.evaluate("document.activeElement.dataset.key") or "").startswith(grid)
+
+
+def keys(cells):
+    return cells.evaluate_all("all => all.map(one => one.dataset.key)")
+
+
+def test_a_cell_of_the_steps_tells_its_arithmetic(show):
+    page = show("dot_product_by_hand")
+    told = [page.page.get_attribute(f"[data-key='steps:{step}:1']", "aria-label") for step in range(5)]
+    assert told == [
+        "“sat” asks “cat”: 1 × 1 + 1 × 1 + 1 × 1 + 1 × 1 = 4",
+        "4 ÷ √4 = 2",
+        "“cat” may be seen: 2 stays",
+        "e to the power 2 is 7.389",
+        "7.389 ÷ 11.107 = 0.665: the weight of “cat”",
+    ]
+    assert page.page.get_attribute("[data-key='output:0:0']", "aria-label").endswith("= 7.104")
+
+
+def test_words_and_numbers_of_the_hand_example_can_be_changed(show):
+    page = show("dot_product_by_hand")
+    page.page.fill("[aria-label='word 2']", "dog")
+    page.page.fill("[aria-label='key of word 2, number 1']", "-3")
+    page.page.evaluate("new Promise(requestAnimationFrame)")
+    assert page.table()[1][:2] == ["dog", "0.00"]
+    assert page.page.get_attribute("[data-key='steps:0:1']", "aria-label").startswith(
+        "“sat” asks “dog”: 1 × (−3)"
+    )
+    page.page.fill("[aria-label='key of word 2, number 1']", "44")
+    assert page.page.get_attribute("[aria-label='key of word 2, number 1']", "aria-invalid") == "true"
+    assert page.table()[1][:2] == ["dog", "0.00"]
+
+
+def test_points_are_chosen_by_arrow_keys(show):
+    page = show("table3")
+    page.page.focus("[role=option][tabindex='0']")
+    page.page.keyboard.press("Home")
+    page.page.evaluate("new Promise(requestAnimationFrame)")
+    first = page.page.evaluate("document.activeElement.dataset.key")
+    assert first == "rows:C d_model=256"
+    assert page.page.input_value("[name=row]") == "C d_model=256"
+    page.page.keyboard.press("End")
+    page.page.evaluate("new Promise(requestAnimationFrame)")
+    assert page.page.input_value("[name=row]") == "big"
+    assert page.page.get_attribute("[role=option][aria-selected=true]", "data-key") == "rows:big"
+    assert "big" in page.page.inner_text(".v-note")
+
+
+def test_a_head_is_opened_from_the_strips_and_a_token_from_the_sentence(show, visual_site):
+    page = show("sentence_heads")
+    page.page.focus("[data-key='heads:2:9']")
+    page.page.keyboard.press("ArrowDown")
+    page.page.evaluate("new Promise(requestAnimationFrame)")
+    assert page.page.evaluate("document.activeElement.dataset.key") == "heads:3:9"
+    assert page.page.inner_text("h3") == "Layer 3, head 9"
+    page.page.click("[data-key='token:10']")
+    page.page.evaluate("new Promise(requestAnimationFrame)")
+    data = visual_site.data("sentence_heads").data
+    n = len(data["tokens"])
+    first = ((3 * 12 + 9) * n + 10) * n
+    wanted = [f"{weight / data['unit']:.4f}" for weight in data["weights"][first : first + n]]
+    assert [row[1] for row in page.table()] == wanted
+
+
+def test_a_sentence_of_ones_own_is_asked_of_the_server_alone(show, visual_site):
+    still = show("sentence_heads")
+    assert not still.page.is_visible("[name=text]")
+    assert still.page.locator(".v-live").count() == 0
+    asked = []
+
+    def answer(body):
+        asked.append(body)
+        data = visual_site.data("sentence_heads").data
+        if body["text"] == "too long":
+            return 422, {"error": "no-heads", "message": "The text has 99 tokens."}
+        found = {key: value for key, value in data.items() if key != "defaults"}
+        return 200, {**found, "tokens": ["[CLS]", *(f"w{place}" for place in range(15)), "[SEP]"]}
+
+    visual_site.heads = answer
+    page = show("sentence_heads", live=True)
+    page.page.fill("[name=text]", "a lamp")
+    page.page.click("text=Look at this sentence")
+    page.page.wait_for_selector("text=17 tokens read.")
+    page.page.wait_for_function("document.querySelector('[data-table] caption').textContent.includes('w1')")
+    assert asked == [{"text": "a lamp"}]
+
+
+def test_a_server_that_refuses_is_told_and_the_sentence_stays(show, visual_site):
+    visual_site.heads = lambda body: (422, {"error": "no-heads", "message": "The text has 99 tokens."})
+    page = show("sentence_heads", live=True)
+    page.page.fill("[name=text]", "long")
+    page.page.keyboard.press("Enter")
+    page.page.wait_for_selector("text=The sentence shown stays: The text has 99 tokens.")
+    assert page.page.inner_text("[data-key='token:2']") == "lamp"
+    page.errors = [error for error in page.errors if "422" not in error]
+
+
+def test_letters_on_shaded_cells_can_be_read(show):
+    """At every shade, in both themes, the contrast is 4.5 or more."""
+    for scheme in ("light", "dark"):
+        page = show("mask", color_scheme=scheme)
+        worst = page.page.evaluate(
+            "Promise.all([import('/static/visuals/heat.js'), import('/tests/contrast.js')])"
+            ".then(([{ DARK }, { leastContrast }]) => leastContrast(DARK))"
+        )
+        assert worst >= 4.5, scheme
+
+
+def test_a_visual_whose_numbers_are_missing_keeps_table_and_words(show, visual_site, chromium):
+    page = chromium.new_page()
+    page.route("**/mask.json", lambda route: route.fulfill(status=404, body=""))
+    page.goto(f"{visual_site.url}/mask/")
+    page.wait_for_selector("section[data-live=no]")
+    assert page.inner_text("[data-words]") == visual_site.data("mask").words
+    assert page.locator("[data-table] tbody tr").count() == 10
+    page.close()
+
+
+def test_scripts_write_no_html_and_no_style_attributes():
+    for file in (STATIC / "visuals").glob("*.js"):
+        text = file.read_text(encoding="utf-8")
+        for forbidden in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "style:",
+            "cssText",
+        ):
+            assert forbidden not in text, (file.name, forbidden)
+        assert len(text.splitlines()) < 350
+
+
+def test_data_classes_are_frozen(visual_site):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        visual_site.data("mask").words = "other"
