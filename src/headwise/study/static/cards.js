@@ -1,0 +1,205 @@
+// Reviewing a deck, by keyboard first: space turns the card, 1 to 4 rate it, u takes the last rating back.
+
+import { backend, progress } from "./backend.js";
+import { copied } from "./safe.js";
+import { distance, make, makeId, many, tell, time } from "./study.js";
+
+const RATINGS = [[1, "Again"], [2, "Hard"], [3, "Good"], [4, "Easy"]];
+const KEYS = [["Space", "turn the card"], ["1, 2, 3, 4", "again, hard, good, easy"], ["U", "take the last rating back"]];
+const KINDS = { changed: "changed", learning: "being learnt", review: "to review", new: "new" };
+
+class Review {
+  constructor(section) {
+    this.deck = section.dataset.deck;
+    this.place = section.querySelector("[data-review]");
+    this.items = new Map([...section.querySelectorAll("[data-card]")].map((item) => [item.dataset.card, item]));
+    this.cards = [...this.items.values()].map((item) => ({ id: item.dataset.card, rev: Number(item.dataset.rev) }));
+    this.shortcuts = true;
+    this.started = false;
+    this.turned = false;
+    this.busy = false;
+    this.counts = make("p", { class: "review-counts" });
+    this.told = make("p", { class: "review-told", role: "status" });
+    this.stage = make("div", { class: "review-stage" });
+    this.undo = make("button", { type: "button", "data-undo": true, hidden: true, onclick: () => this.takeBack() }, "Undo the last rating");
+    this.place.classList.add("review");
+    this.place.append(this.counts, this.stage, make("div", { class: "review-answers" }, this.undo), this.told, this.help());
+    addEventListener("keydown", (event) => this.press(event));
+    this.open();
+  }
+
+  help() {
+    this.toggle = make("input", { type: "checkbox", id: "review-shortcuts", checked: true, onchange: () => this.switchKeys() });
+    const rows = KEYS.flatMap(([keys, does]) => [make("dt", {}, make("kbd", {}, keys)), make("dd", {}, does)]);
+    return make("details", { class: "review-keys" }, make("summary", {}, "Keyboard"), make("dl", {}, ...rows),
+      make("p", {}, this.toggle, " ", make("label", { for: "review-shortcuts" }, "Single keys do this on pages of cards")));
+  }
+
+  async open() {
+    try {
+      const found = await progress();
+      this.shortcuts = found.settings.shortcuts;
+      this.toggle.checked = this.shortcuts;
+      if (!backend.keeps()) tell("storage", backend.gone);
+      this.take(await backend.queue(this.deck, this.cards));
+    } catch (error) {
+      this.fail(error, () => this.open());
+    }
+  }
+
+  async switchKeys() {
+    this.shortcuts = this.toggle.checked;
+    try {
+      await backend.settings({ shortcuts: this.shortcuts });
+    } catch (error) {
+      this.told.textContent = error.message;
+    }
+  }
+
+  // A new queue from the server.
+  take(queue, first = "") {
+    clearTimeout(this.timer);
+    this.queue = queue;
+    tell("clock", queue.told);
+    this.undo.hidden = !queue.undo;
+    this.now = queue.cards.find((one) => one.card === first && this.items.has(one.card)) ?? queue.cards.find((one) => this.items.has(one.card)) ?? null;
+    const parts = Object.entries(KINDS).filter(([kind]) => queue.counts[kind]).map(([kind, words]) => `${queue.counts[kind]} ${words}`);
+    const due = queue.cards.length;
+    this.counts.textContent = `${due ? `${many(due, "card")} due: ${parts.join(", ")}.` : "No card is due now."} ${queue.done ? `${many(queue.done, "review")} today.` : ""}`;
+    if (!this.now) this.rest();
+    else if (this.started) this.front();
+    else this.offer();
+  }
+
+  offer() {
+    this.start = make("button", { type: "button", onclick: () => this.begin() }, `Review ${many(this.queue.cards.length, "card")}`);
+    this.stage.replaceChildren(this.start);
+  }
+
+  begin() {
+    this.started = true;
+    this.front();
+  }
+
+  rest() {
+    const { next_due: next, now, later, ends } = this.queue;
+    const soon = next !== null && next < ends;
+    const words = [this.started ? "Done for now." : "Nothing to review right now."];
+    if (soon) words.push(`The next card comes at ${time(next)}, in ${distance(next - now)}.`);
+    else if (later) words.push(`${many(later, "new card")} will come on the next days, a few a day.`);
+    else if (next !== null) words.push(`The next card comes in ${distance(next - now)}.`);
+    const end = make("p", { class: "review-end", tabindex: "-1" }, words.join(" "));
+    this.stage.replaceChildren(end);
+    if (this.started) end.focus();
+    if (soon) this.timer = setTimeout(() => this.refresh(), Math.min(next - now + 500, 3_600_000));
+  }
+
+  async refresh() {
+    try {
+      this.take(await backend.queue(this.deck, this.cards));
+    } catch (error) {
+      this.fail(error, () => this.refresh());
+    }
+  }
+
+  front() {
+    this.turned = false;
+    this.since = performance.now();
+    const item = this.items.get(this.now.card);
+    const note = this.now.kind === "changed" ? make("p", { class: "review-changed" }, "The answer to this card has changed since you last saw it.") : null;
+    this.side = make("div", { class: "review-front", tabindex: "-1" }, copied(item.querySelector("[data-front]")));
+    this.turn = make("button", { type: "button", onclick: () => this.back() }, "Show the answer");
+    this.card = make("div", { class: "review-card", role: "group", "aria-label": `Card, ${KINDS[this.now.kind]}` }, note, this.side);
+    this.answers = make("div", { class: "review-answers" }, this.turn);
+    this.stage.replaceChildren(this.card, this.answers);
+    this.side.focus();
+  }
+
+  back() {
+    if (this.turned) return;
+    this.turned = true;
+    const item = this.items.get(this.now.card);
+    const side = make("div", { class: "review-back", tabindex: "-1" }, copied(item.querySelector("[data-back]")));
+    this.card.append(side);
+    this.rate = RATINGS.map(([rating, words]) => make("button", { type: "button", "data-rating": rating, onclick: () => this.rated(rating) },
+      words, make("span", { class: "review-next" }, ` ${distance(this.now.next[rating] - this.queue.now)}`)));
+    this.answers.replaceChildren(...this.rate);
+    side.focus();
+  }
+
+  // A rating is shown as given only when it is kept.
+  async rated(rating) {
+    if (this.busy || !this.turned) return;
+    const { card, rev, head } = this.now;
+    const duration = Math.min(Math.round(performance.now() - this.since), 86_400_000);
+    await this.send(() => backend.review, { id: makeId(), card, rev, rating, expects: head, duration, deck: this.deck, cards: this.cards },
+      (answer) => {
+        this.told.textContent = answer.told || `${RATINGS[rating - 1][1]}: it comes back in ${distance(answer.state.due - answer.queue.now)}.`;
+        this.take(answer.queue);
+      });
+  }
+
+  async takeBack() {
+    if (this.busy || !this.queue?.undo) return;
+    await this.send(() => backend.undo, { id: makeId(), undoes: this.queue.undo, deck: this.deck, cards: this.cards },
+      (answer) => {
+        this.told.textContent = "The last rating is taken back; here is the card again.";
+        this.started = true;
+        this.take(answer.queue, answer.card);
+      });
+  }
+
+  // Send until it arrives or is given up: always under the same id, so it counts once.
+  async send(which, entry, done) {
+    this.busy = true;
+    this.disable(true);
+    try {
+      done(await which()(entry));
+    } catch (error) {
+      if (error.name === "conflict") {
+        this.told.textContent = error.message;
+        await this.refresh();
+      } else {
+        this.fail(error, () => this.send(which, entry, done), () => { backend.forget?.(entry.id); this.refresh(); });
+        return;
+      }
+    } finally {
+      this.busy = false;
+    }
+    this.disable(false);
+  }
+
+  disable(yes) {
+    for (const button of this.place.querySelectorAll(".review-stage button, [data-undo]")) button.disabled = yes;
+  }
+
+  fail(error, again, giveUp) {
+    const box = make("div", { class: "not-saved", role: "alert", tabindex: "-1" }, make("p", {}, error.message),
+      make("button", { type: "button", onclick: () => { box.remove(); again(); } }, "Try again"),
+      giveUp ? make("button", { type: "button", onclick: () => { box.remove(); this.disable(false); giveUp(); } }, "Leave it") : null);
+    this.stage.prepend(box);
+    box.focus();
+  }
+
+  press(event) {
+    if (!this.shortcuts || event.altKey || event.ctrlKey || event.metaKey || event.repeat || this.busy || this.stage.querySelector(".not-saved")) return;
+    const at = event.target instanceof Element ? event.target : document.body;
+    if (at.closest("input:not([type=checkbox]), textarea, select, [contenteditable]")) return;
+    if (at !== document.body && !this.place.contains(at) && at.id !== "main") return;
+    if (event.key === " ") {
+      if (at.closest("button, summary, a, input")) return; // the key presses what it stands on
+      if (!this.started && this.start) this.begin();
+      else if (this.started && this.now && !this.turned) this.back();
+      else return;
+    } else if (/^[1-4]$/.test(event.key) && this.turned && this.now) {
+      this.rated(Number(event.key));
+    } else if (event.key.toLowerCase() === "u" && this.queue?.undo) {
+      this.takeBack();
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+}
+
+for (const section of document.querySelectorAll("section[data-deck]")) new Review(section);

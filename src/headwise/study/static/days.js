@@ -1,0 +1,47 @@
+// The learner's day begins at 4:00 by the clock on the wall unless they choose otherwise; only the queue knows of
+// days. The same as headwise/study/progress/days.py, in the browser's time zone. Instants are milliseconds.
+
+export const DAY_START = "04:00";
+
+export function minutes(start) {
+  const found = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(start);
+  return found ? Number(found[1]) * 60 + Number(found[2]) : null;
+}
+
+// The day that an instant belongs to, as [year, month from 0, day].
+function parts(at, start) {
+  const local = new Date(at);
+  const before = local.getHours() * 60 + local.getMinutes() < minutes(start);
+  const day = new Date(local.getFullYear(), local.getMonth(), local.getDate() - (before ? 1 : 0), 12);
+  return [day.getFullYear(), day.getMonth(), day.getDate()];
+}
+
+const two = (number) => String(number).padStart(2, "0");
+
+export function dayOf(at, start = DAY_START) {
+  const [year, month, day] = parts(at, start);
+  return `${year}-${two(month + 1)}-${two(day)}`;
+}
+
+function begins(year, month, day, start) {
+  const begin = minutes(start);
+  return new Date(year, month, day, Math.floor(begin / 60), begin % 60).getTime();
+}
+
+export function startOfDay(at, start = DAY_START) {
+  return begins(...parts(at, start), start);
+}
+
+export function endOfDay(at, start = DAY_START) {
+  const [year, month, day] = parts(at, start);
+  return begins(year, month, day + 1, start);
+}
+
+export const written = (at) => new Date(at).toISOString();
+
+// The instant that `written` wrote; null if the text is none.
+export function read(text) {
+  if (typeof text !== "string" || !/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/.test(text)) return null;
+  const at = Date.parse(text);
+  return Number.isNaN(at) || written(at) !== text ? null : at;
+}

@@ -1,0 +1,118 @@
+// How far the learner is: words beside each activity, marks on lessons, cards due, settings, export and import.
+// What the page needs: see HOOKS.md.
+
+import { backend, progress } from "./backend.js";
+import { settingsForm } from "./settings.js";
+import { make, makeId, many, page, tell } from "./study.js";
+
+const pairs = (text) => (text ?? "").split(/\s+/).filter(Boolean).map((pair) => {
+  const place = pair.lastIndexOf(":");
+  return { id: pair.slice(0, place), rev: Number(pair.slice(place + 1)) };
+});
+
+const decks = () => [...document.querySelectorAll("[data-progress-of][data-cards]")].map((row) => ({ id: row.dataset.progressOf, cards: pairs(row.dataset.cards) }));
+
+const queues = new Map();
+
+function queue(found, deck, cards) {
+  if (!queues.has(deck)) queues.set(deck, found.decks?.[deck] ? Promise.resolve(found.decks[deck]) : backend.queue(deck, cards));
+  return queues.get(deck);
+}
+
+function quizWords(questions, answers) {
+  const given = questions.filter(({ id, rev }) => answers[id]?.[rev]);
+  const right = given.filter(({ id, rev }) => answers[id][rev].correct).length;
+  const earlier = questions.filter(({ id, rev }) => answers[id] && !answers[id][rev]).length;
+  const words = given.length ? [`${given.length} of ${questions.length} answered, ${right} right`] : [];
+  if (earlier) words.push(`${earlier} answered in an earlier wording`);
+  return words.join("; ");
+}
+
+const deckWords = (found) => (found.cards.length ? `${many(found.cards.length, "card")} due` : found.done ? "done for now" : "none due");
+
+async function rows(found) {
+  for (const row of document.querySelectorAll("[data-progress-of]")) {
+    const place = row.querySelector("[data-progress]");
+    if (!place) continue;
+    const id = row.dataset.progressOf;
+    const words = [];
+    if (found.marks[id]) words.push("read");
+    if (row.dataset.questions) words.push(quizWords(pairs(row.dataset.questions), found.answers));
+    if (row.dataset.cards) words.push(deckWords(await queue(found, id, pairs(row.dataset.cards))));
+    place.textContent = words.filter(Boolean).join(", ");
+    place.toggleAttribute("data-done", Boolean(found.marks[id]) || isDone(row, found));
+  }
+}
+
+function isDone(row, found) {
+  const questions = pairs(row.dataset.questions);
+  return questions.length > 0 && questions.every(({ id, rev }) => found.answers[id]?.[rev]?.correct);
+}
+
+async function due(found) {
+  for (const place of document.querySelectorAll("[data-due]")) {
+    const known = found.decks ? Object.keys(found.decks).map((id) => ({ id, cards: [] })) : decks();
+    if (!known.length && !place.dataset.href) continue;
+    let count = 0;
+    for (const deck of known) count += (await queue(found, deck.id, deck.cards)).cards.length;
+    const words = count ? `${many(count, "flashcard")} due today` : "No flashcard is due now";
+    const link = place.dataset.href && count ? make("a", { href: place.dataset.href }, words) : words;
+    place.replaceChildren(make("p", {}, link));
+  }
+}
+
+function mark(place, found) {
+  const activity = place.dataset.mark;
+  const button = make("button", { type: "button", "aria-pressed": "false" });
+  const told = make("span", { class: "mark-told", role: "status" });
+  let done = Boolean(found.marks[activity]);
+  const show = () => {
+    button.textContent = done ? "Read: take the mark back" : "Mark as read";
+    button.setAttribute("aria-pressed", String(done));
+  };
+  let id = makeId();
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      await backend.mark({ id, activity, done: !done });
+      id = makeId();
+      done = !done;
+      told.textContent = done ? " Marked as read." : " The mark is taken back.";
+    } catch (error) {
+      told.textContent = ` ${error.message}`;
+    }
+    button.disabled = false;
+    show();
+    button.focus();
+  });
+  show();
+  place.classList.add("mark");
+  place.replaceChildren(button, told);
+}
+
+async function start() {
+  let found;
+  try {
+    found = await progress();
+  } catch (error) {
+    tell("progress", error.message, { "Try again": () => { tell("progress", ""); start(); } });
+    return;
+  }
+  const sent = (await backend.flush?.()) ?? 0;
+  if (sent) {
+    tell("sent", `${many(sent, "entry", "entries")} that had not reached the server the last time ${sent === 1 ? "is" : "are"} kept now.`);
+    found = await progress(true);
+  }
+  const told = Object.values(found.decks ?? {}).find((deck) => deck.told)?.told;
+  if (told) tell("clock", told);
+  for (const place of document.querySelectorAll("[data-mark]")) mark(place, found);
+  for (const place of document.querySelectorAll("[data-study-settings]")) settingsForm(place, found);
+  await rows(found);
+  await due(found);
+  document.documentElement.dataset.progress = "ready";
+}
+
+if (page.guide) start();
+
+// A page that the browser shows again from its memory may be behind.
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });

@@ -1,0 +1,66 @@
+// Questions: answered in forms, graded when submitted, never before. What the page needs: see HOOKS.md.
+
+import { backend, progress } from "./backend.js";
+import { Question } from "./question.js";
+import { make, many, tell } from "./study.js";
+
+const questions = [...document.querySelectorAll("form[data-question]")].map((form) => new Question(form));
+
+async function restore() {
+  let found;
+  try {
+    found = await progress();
+  } catch (error) {
+    tell("progress", `Earlier answers can’t be shown. ${error.message}`);
+    return;
+  }
+  if (!backend.keeps()) tell("storage", backend.gone);
+  for (const question of questions) question.restore(found.answers[question.id] ?? {}, found.profile);
+  for (const sheet of sheets) sheet.count();
+}
+
+// All questions of a quiz together: how far the learner is, and a way to check everything at once.
+class Sheet {
+  constructor(section) {
+    this.questions = questions.filter((question) => section.contains(question.form));
+    this.score = make("p", { class: "quiz-score", role: "status" });
+    this.together = make("button", { type: "button", "aria-pressed": "false", onclick: () => this.toggle() }, "Answer everything, then check at once");
+    this.submit = make("button", { type: "button", onclick: () => this.check() }, "Check all answers");
+    this.outcome = make("p", { class: "quiz-outcome", role: "status", tabindex: "-1" });
+    this.end = make("div", { class: "question-actions quiz-end", hidden: true }, this.submit, this.outcome);
+    section.prepend(make("div", { class: "quiz-bar question-actions" }, this.score, this.together));
+    section.append(this.end);
+    section.addEventListener("graded", () => this.count());
+    this.count();
+  }
+
+  toggle() {
+    const on = this.together.getAttribute("aria-pressed") !== "true";
+    this.together.setAttribute("aria-pressed", String(on));
+    this.end.hidden = !on;
+    for (const question of this.questions) question.alone(!on);
+  }
+
+  count() {
+    const graded = this.questions.filter((question) => question.result !== null);
+    const right = graded.filter((question) => question.result.correct).length;
+    this.score.textContent = graded.length
+      ? `${graded.length} of ${many(this.questions.length, "question")} answered, ${right} right.`
+      : `${many(this.questions.length, "question")}, in any order; nothing is graded before you submit it.`;
+  }
+
+  async check() {
+    this.submit.disabled = true;
+    const open = this.questions.filter((question) => question.open && question.touched());
+    for (const question of open) await question.send({ focus: false });
+    this.submit.disabled = false;
+    const graded = this.questions.filter((question) => question.result !== null);
+    const right = graded.filter((question) => question.result.correct).length;
+    const left = this.questions.length - graded.length;
+    this.outcome.textContent = `${right} of ${this.questions.length} right.${left ? ` ${left} not answered yet.` : ""}`;
+    this.outcome.focus();
+  }
+}
+
+const sheets = [...document.querySelectorAll("section[data-quiz]")].map((section) => new Sheet(section));
+restore();
