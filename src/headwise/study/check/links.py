@@ -77,8 +77,8 @@ def _place(checking: Checking, place: str) -> str:
 def _missing(name: str) -> str:
     try:
         symbol(name)
-    except LookupError as error:
-        return str(error)
+    except (LookupError, OSError, TypeError) as error:
+        return f"{name} can't be shown: {error}" if not isinstance(error, LookupError) else str(error)
     return ""
 
 

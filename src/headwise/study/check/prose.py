@@ -39,7 +39,7 @@ def pieces(text: str, line: int, *, inline: bool = False) -> list[Piece]:
 def _parser() -> MarkdownIt:
     """Reads what the pages' own parser reads."""
     md = MarkdownIt("js-default", {"html": False, "linkify": False})
-    md.disable("image")
+    md.disable(["image", "text_join"])  # so that \\$ is told from $
     md.use(dollarmath_plugin, allow_labels=False, allow_space=False, allow_digits=False)
     md.block.ruler.__rules__ = [rule for rule in md.block.ruler.__rules__ if rule.name != "math_block"]
     md.use(math_block)
@@ -66,5 +66,10 @@ def _pieces(tokens: list[Token], first: int) -> Iterator[Piece]:
                 yield Piece("math", child.content, here)
             elif child.type == "code_inline":
                 yield Piece("code", child.content, here)
-            elif child.type == "text" and child.content:
+            elif (
+                (child.type == "text"
+                and child.content)
+                or (child.type == "text_special"
+                and child.content != "$")
+            ):
                 yield Piece("text", child.content, here)
