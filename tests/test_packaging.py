@@ -67,6 +67,8 @@ def test_the_makefile_explains_its_targets():
         assert re.search(rf"^make {target} +\w", listed, re.MULTILINE)
 
 
+STUDY = ["fsrs", "genanki", "markdown_it", "mdit_py_plugins", "msgspec", "starlette", "uvicorn"]
+
 BLOCKED = """
 import importlib.abc, pkgutil, sys
 
@@ -87,11 +89,12 @@ def run_without(extras, code):
 
 
 def test_the_core_imports_where_no_extra_is_installed():
-    extras = ["jinja2", "rich", "safetensors", "tokenizers", "transformers", "typer", "numpy"]
+    extras = ["jinja2", "rich", "safetensors", "tokenizers", "transformers", "typer", "numpy", *STUDY]
     code = """
 import headwise
-for module in pkgutil.walk_packages(headwise.__path__, 'headwise.'):
-    if not module.name.startswith(('headwise.cli', 'headwise.interop.huggingface', 'headwise.__main__')):
+apart = ('headwise.cli', 'headwise.study', 'headwise.interop.huggingface', 'headwise.__main__')
+for module in pkgutil.walk_packages(headwise.__path__, 'headwise.', onerror=lambda name: None):
+    if not module.name.startswith(apart):
         importlib.import_module(module.name)
 print('fine')
 """
@@ -109,7 +112,21 @@ def test_the_command_names_the_missing_extra_in_one_line(missing):
     assert "headwise[see]" in line
 
 
-def test_the_wheel_carries_code_types_templates_and_the_sample(tmp_path):
+@pytest.mark.parametrize(
+    ("missing", "command"),
+    [(name, "anki") for name in ("genanki", "markdown_it", "msgspec")]
+    + [(name, "--no-browser") for name in ("fsrs", "mdit_py_plugins", "starlette", "uvicorn", "jinja2")],
+)
+def test_studying_names_its_own_extra_in_one_line(missing, command):
+    code = f"sys.argv = ['headwise', 'study', {command!r}]\nfrom headwise.cli.main import run\nrun()"
+    result = run_without([missing], code)
+    assert (result.returncode, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert missing in line
+    assert "pip install 'headwise[study]'" in line
+
+
+def test_the_wheel_carries_code_types_templates_the_sample_and_the_guide(tmp_path):
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=120)
     (wheel,) = tmp_path.glob("headwise-*.whl")
@@ -120,6 +137,11 @@ def test_the_wheel_carries_code_types_templates_and_the_sample(tmp_path):
             assert str(path.relative_to(source)) in names
     assert {"headwise/py.typed", "headwise/cli/templates/report.html.j2"} <= names
     assert {"headwise/cli/samples/lighthouse.txt"} <= names
+    assert {"headwise/study/static/ASSETS.json", "headwise/study/templates/base.html.j2"} <= names
+    guide = ROOT / "guides" / "attention-is-all-you-need"
+    for path in guide.rglob("*"):
+        if path.is_file() and not path.name.startswith("."):
+            assert f"headwise/guides/{guide.name}/{path.relative_to(guide).as_posix()}" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 

@@ -1,17 +1,11 @@
 """The real model, the sample text seen by it, and a browser: each made once."""
 
-import os
-import shutil
-
 import pytest
 from tiny_runs import MAKE, inputs
 
 from headwise.cli.look import look, open_model
 from headwise.cli.report import render
 from headwise.cli.text import read_text
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-INSTALL = "the tests of the report need Chromium: apt-get install chromium (or set CHROMIUM to its path)"
 
 
 @pytest.fixture(scope="session")
@@ -72,16 +66,5 @@ def tiny_inputs(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        if os.environ.get("CI"):
-            pytest.fail(INSTALL)
-        pytest.skip(INSTALL)
-    with sync_playwright() as playwright:
-        root = getattr(os, "geteuid", lambda: 1)() == 0  # Chromium's sandbox refuses to run as root
-        launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"] if root else [])
-        yield launched
-        launched.close()
+def browser(chromium):
+    return chromium

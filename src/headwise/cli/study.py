@@ -10,15 +10,18 @@ import typer
 from headwise.cli.errors import UserError, one_line_errors
 from headwise.cli.options import whole
 from headwise.cli.study_build import build
+from headwise.cli.study_check import check
+from headwise.cli.study_new import new
 from headwise.cli.study_progress import commands as of_progress
 from headwise.cli.study_publish import publish
+from headwise.cli.study_verify import verify
 
 study = typer.Typer(
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-study.command()(build)
-study.command()(publish)
+for command in (build, check, new, verify, publish):
+    study.command()(command)
 study.add_typer(of_progress)
 
 Profile = Annotated[
