@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import checked_guide
 import pytest
-import small_guide
 
 from headwise.study.check import check_guide
 from headwise.study.content import load_guide
@@ -18,7 +18,7 @@ RESOURCES = "activities/22-reading.resources.toml"
 
 
 def test_nothing_is_wrong_with_a_good_guide(tmp_path: Path) -> None:
-    assert [str(fault) for fault in check_guide(small_guide.write(tmp_path))] == []
+    assert [str(fault) for fault in check_guide(checked_guide.write(tmp_path))] == []
 
 
 # file, what is replaced, by what; the text at whose line the fault stands, and a part of what it says
@@ -119,7 +119,7 @@ BROKEN = [
 def test_one_fault_is_found_at_its_line(
     tmp_path: Path, file: str, old: str, new: str, at: str | None, said: str
 ) -> None:
-    folder = small_guide.write(tmp_path, changes={file: (old, new)})
+    folder = checked_guide.write(tmp_path, changes={file: (old, new)})
     errors = [fault for fault in check_guide(folder) if not fault.warning]
     if not said:
         assert errors == []
@@ -129,7 +129,7 @@ def test_one_fault_is_found_at_its_line(
     assert found, [str(fault) for fault in errors]
     assert found[0].file == str(folder / file)
     if at is not None:
-        line = small_guide.line_of(folder, file, at)
+        line = checked_guide.line_of(folder, file, at)
         near = range(line - 1, line + 1) if at.startswith(("id =", "name =")) else (line,)
         if at == "[[questions]]":
             near = range(line, line + 1)
@@ -137,7 +137,7 @@ def test_one_fault_is_found_at_its_line(
 
 
 def test_all_faults_of_a_guide_are_told_at_once(tmp_path: Path) -> None:
-    folder = small_guide.write(
+    folder = checked_guide.write(
         tmp_path,
         changes={
             LESSON: ("(activity:rates)", "(activity:rate)"),
@@ -151,7 +151,7 @@ def test_all_faults_of_a_guide_are_told_at_once(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_hides_no_other_fault(tmp_path: Path) -> None:
-    folder = small_guide.write(
+    folder = checked_guide.write(
         tmp_path,
         changes={QUIZ: ("minutes = 4", "minutes = ="), "facts.toml": ("value = 1048576", "value = 1048577")},
     )
@@ -161,18 +161,18 @@ def test_a_file_that_cannot_be_read_hides_no_other_fault(tmp_path: Path) -> None
 
 
 def test_without_running_no_code_is_run(tmp_path: Path) -> None:
-    folder = small_guide.write(tmp_path, changes={LESSON: ("width = 3", "width = three")})
+    folder = checked_guide.write(tmp_path, changes={LESSON: ("width = 3", "width = three")})
     assert check_guide(folder, run=False) == []
     assert [fault.line for fault in check_guide(folder)] != []
 
 
 def test_a_typed_number_that_is_a_fact_is_a_warning(tmp_path: Path) -> None:
-    folder = small_guide.write(tmp_path, changes={LESSON: ("The [mask]", "Of 512 lamps the [mask]")})
+    folder = checked_guide.write(tmp_path, changes={LESSON: ("The [mask]", "Of 512 lamps the [mask]")})
     (warning,) = check_guide(folder, run=False)
     assert warning.warning
     assert "{{fact:lamp.width}}" in str(warning)
     assert str(warning).startswith(
-        f"{folder / LESSON}:{small_guide.line_of(folder, LESSON, 'Of 512')}: warning:"
+        f"{folder / LESSON}:{checked_guide.line_of(folder, LESSON, 'Of 512')}: warning:"
     )
 
 
@@ -180,12 +180,12 @@ def test_a_typed_number_that_is_a_fact_is_a_warning(tmp_path: Path) -> None:
     "typed", ["51", "5120", "512nd", "v512", "0.512", "`512`", "$512$", "{{value:lamp.width}}"]
 )
 def test_other_numbers_are_no_facts(tmp_path: Path, typed: str) -> None:
-    folder = small_guide.write(tmp_path, changes={LESSON: ("The [mask]", f"Of {typed} lamps the [mask]")})
+    folder = checked_guide.write(tmp_path, changes={LESSON: ("The [mask]", f"Of {typed} lamps the [mask]")})
     assert [fault for fault in check_guide(folder, run=False) if fault.warning] == []
 
 
 def test_a_source_that_nothing_rests_on_is_a_warning(tmp_path: Path) -> None:
-    folder = small_guide.write(
+    folder = checked_guide.write(
         tmp_path, changes={"sources.toml": ('["S1.E1"]', '["S1"]\nabout = "Lamps."\n["S1.E1"]')}
     )
     (warning,) = check_guide(folder, run=False)
@@ -194,7 +194,7 @@ def test_a_source_that_nothing_rests_on_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_words_of_the_guide_are_words(tmp_path: Path) -> None:
-    folder = small_guide.write(
+    folder = checked_guide.write(
         tmp_path,
         changes={
             LESSON: ("The [mask]", "The zorgly Vrumm [mask]"),
@@ -205,7 +205,7 @@ def test_words_of_the_guide_are_words(tmp_path: Path) -> None:
 
 
 def test_a_formula_without_stored_mathml_is_told(tmp_path: Path) -> None:
-    folder = small_guide.write(tmp_path)
+    folder = checked_guide.write(tmp_path)
     (folder / "formulas.json").unlink()
     told = [str(fault) for fault in check_guide(folder, run=False)]
     assert len(told) == 2  # the lesson's text, and the card's
@@ -213,6 +213,6 @@ def test_a_formula_without_stored_mathml_is_told(tmp_path: Path) -> None:
 
 
 def test_a_question_and_a_visual_lend_their_sources(tmp_path: Path) -> None:
-    guide = load_guide(small_guide.write(tmp_path))
+    guide = load_guide(checked_guide.write(tmp_path))
     assert guide.block("light#ask").sources == ["S1.p1"]
     assert guide.block("light#curve").sources == ["S1.p2"]

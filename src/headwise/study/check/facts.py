@@ -14,11 +14,17 @@ NAMED = re.compile(r"\{\{\s*(?:fact|value)\s*:\s*(?P<id>[^}\s]+)\s*\}\}")
 BRACES = re.compile(r"\{\{[^{}]*\}\}")
 
 _SHOWN = re.compile(
-    r"^[^\d+−-]{0,12}?(?P<number>[+−-]?\d[\d,]*(?:\.\d+)?)"
-    r"(?:\s*×\s*10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?(?P<size>\s(?:thousand|million|billion)\b)?"
+    r"[^\d+−-]{0,12}?(?:(?P<number>[+−-]?\d[\d,]*(?:\.\d+)?)(?:/(?P<over>\d+))?)?"
+    r"(?:(?P<ten>(?:\s×\s)?10)(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?"
+    r"(?:\s(?P<size>thousand|million|billion|kB|MB|GB|TB|KiB|MiB|GiB|TiB)\b)?"
 )
+_POWER = re.compile(r"[^\d]{0,12}?10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 _RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
-_SIZES = {"thousand": 3, "million": 6, "billion": 9}
+_SIZES = {"thousand": 1e3, "million": 1e6, "billion": 1e9} | {
+    f"{letter}{end}": float(base**place)
+    for end, base in (("B", 1000), ("iB", 1024))
+    for place, letter in enumerate("kMGT" if end == "B" else "KMGT", 1)
+}
 
 
 def check_facts(checking: Checking) -> None:
@@ -108,12 +114,16 @@ def written_digits(value: float) -> int:
 def shows(text: str, value: float) -> bool:
     """Whether the number that a text begins with is this one, rounded to the digits that the text has. A text
     without a number says nothing, and so nothing wrong."""
+    if alone := _POWER.match(text):
+        return math.isclose(float(f"1e{alone['power'].translate(_RAISED)}"), value, rel_tol=1e-9)
     found = _SHOWN.match(text)
-    if found is None:
+    if found is None or found["number"] is None:
         return True
     number = found["number"].replace(",", "").replace("−", "-")
-    power = int(found["power"].translate(_RAISED)) if found["power"] else 0
-    power += _SIZES.get((found["size"] or "").strip(), 0)
-    unit = 10.0 ** (power - len(number.partition(".")[2]))
-    shown = float(f"{number}e{power}")
-    return abs(shown - value) <= unit / 2 * (1 + 1e-9)
+    if found["over"]:
+        return math.isclose(float(number) / float(found["over"]), value, rel_tol=1e-9)
+    size = _SIZES.get(found["size"] or "", 1.0)
+    if found["power"]:
+        size *= float(f"1e{found['power'].translate(_RAISED)}")
+    places = len(number.partition(".")[2])
+    return abs(float(number) * size - value) <= size * 10.0**-places / 2 * (1 + 1e-9)

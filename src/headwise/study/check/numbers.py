@@ -10,29 +10,34 @@ _NUMBER = re.compile(r"(?<![\w.,/#-])(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+
 
 
 def check_numbers(checking: Checking) -> None:
-    """A number in prose that is a fact's, and has at least three digits (a small one may well be an example),
-    should be named: {{fact:...}}. This is a guess, so it warns."""
-    known: dict[float, list[str]] = {}
+    """A number in prose that is a fact's should be named: {{fact:...}}. Small and round ones may be
+    examples, and so may powers of two that no passage states; the rest is a guess, so it warns. What sources
+    say is told in their words, numbers and all."""
+    known: dict[float, str] = {}
     for fact in checking.guide.facts.values():
-        if isinstance(fact.value, int | float) and digits(f"{fact.value!r}") >= 3:
-            known.setdefault(float(fact.value), []).append(fact.id)
+        if isinstance(fact.value, int | float) and telling(fact.value, cited=fact.how == "cited"):
+            known.setdefault(float(fact.value), fact.id)
     for text, found in checking.texts:
-        for piece in found:
+        for piece in found if text.scope else ():
             if piece.kind != "text":
                 continue
-            for match in _NUMBER.finditer(re.sub(r"\{\{[^}]*\}\}", "", piece.content)):
-                typed = match["number"].replace(",", "")
-                names = known.get(float(typed))
-                if names and digits(typed) >= 3:
-                    checking.warn(
-                        f"{match['number']} is typed, and is the value of {names[0]}: if it is that number, "
-                        f"write {{{{fact:{names[0]}}}}} or {{{{value:{names[0]}}}}}",
-                        text.file,
-                        piece.line,
+            prose = re.sub(r"\{\{[^}]*\}\}", "", piece.content)
+            for match in _NUMBER.finditer(prose):
+                name = known.get(float(match["number"].replace(",", "")))
+                if name:
+                    message = (
+                        f"{match['number']} is typed, and is the value of {name}: if it is that number, "
                     )
+                    message += f"write {{{{fact:{name}}}}} or {{{{value:{name}}}}}"
+                    checking.warn(message, text.file, piece.line)
 
 
-def digits(number: str) -> int:
-    """The significant digits of a number as it is typed; the zeros that end a whole number count."""
-    mantissa = number.partition("e")[0].lstrip("-")
-    return len(mantissa.removesuffix(".0").replace(".", "").lstrip("0"))
+def telling(value: float, *, cited: bool) -> bool:
+    """Whether a number says by itself what it is: it has three significant digits, or two and a size of ten
+    thousand or more."""
+    if float(value).is_integer():
+        whole = str(abs(int(value)))
+        digits = len(whole.rstrip("0"))
+        power_of_two = int(value) > 0 and int(value) & (int(value) - 1) == 0
+        return (digits >= 3 and (cited or not power_of_two)) or (digits >= 2 and len(whole) >= 5)
+    return len(repr(abs(value)).partition("e")[0].replace(".", "").lstrip("0")) >= 3

@@ -66,10 +66,7 @@ def _pieces(tokens: list[Token], first: int) -> Iterator[Piece]:
                 yield Piece("math", child.content, here)
             elif child.type == "code_inline":
                 yield Piece("code", child.content, here)
-            elif (
-                (child.type == "text"
-                and child.content)
-                or (child.type == "text_special"
-                and child.content != "$")
+            elif (child.type == "text" and child.content) or (
+                child.type == "text_special" and child.content != "$"
             ):
                 yield Piece("text", child.content, here)

@@ -23,7 +23,7 @@ def attention_parameters(
     bias: bool = False,
 ) -> int:
     """Parameters of one MultiHeadAttention; the paper's has no biases."""
-    layer = _attention(d_model, num_heads, d_k=d_k, d_v=d_v, num_kv_heads=num_kv_heads, bias=bias)
+    layer = _attention(d_model, num_heads, d_k=d_k, d_v=d_v, num_kv_heads=num_kv_heads, projection_bias=bias)
     return sum(parameter.numel() for parameter in layer.parameters())
 
 
