@@ -56,11 +56,20 @@ class Report:
         """Heads without which no fewer are right."""
         return sum(one.right >= self.right for one in self.heads)
 
+    @property
+    def fewest(self) -> tuple[int, ...]:
+        """Of each layer: right without the head of it that is missed most."""
+        return tuple(
+            min(one.right for one in self.heads if one.layer == layer)
+            for layer in sorted({one.layer for one in self.heads})
+        )
+
     def text(self) -> str:
         worst = self.worst
         lines = [
             f"{len(self.heads)} heads, {self.examples} examples, {self.right} right with all of them",
             f"most missed: {worst.layer}.{worst.head} (layer.head, from 0), {worst.right} right without it",
+            f"the head that is missed most of each layer leaves {', '.join(map(str, self.fewest))} right",
             f"without {self.harmless} of the heads, one at a time, no fewer are right",
         ]
         return "\n".join(lines)

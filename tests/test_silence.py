@@ -65,6 +65,7 @@ def test_every_head_is_silenced_in_turn(
     assert (report.examples, report.right, len(report.heads)) == (13, 10, 5)
     assert report.worst == Silenced(1, 1, 6)
     assert report.harmless == 4
+    assert report.fewest == (10, 6)
     assert silence.main(["runs/none"]) == 0
     assert "most missed: 1.1 (layer.head, from 0), 6 right without it" in capsys.readouterr().out
     assert silence.main(["runs/none", "--json"]) == 0
@@ -74,3 +75,4 @@ def test_every_head_is_silenced_in_turn(
 def test_a_report_with_gains_counts_them_as_harmless() -> None:
     report = Report(5, 3, (Silenced(0, 0, 4), Silenced(0, 1, 3), Silenced(0, 2, 1)))
     assert (report.worst.head, report.harmless) == (2, 2)
+    assert report.fewest == (1,)
