@@ -67,7 +67,7 @@ def shape_of(question: Question, file: str) -> list[int]:
         with _apart():
             exec(compile(question.code, f"<{question.id}>", "exec"), names)
             found = eval(compile(question.ask, f"<{question.id}: ask>", "eval"), names)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise GuideError(f"{question.id}: the code fails: {_told(error)}", file, question.line) from None
     if isinstance(found, torch.Tensor):
         found = found.shape
@@ -90,7 +90,7 @@ def _run(block: Block, names: dict[str, Any], file: str) -> Ran:
             for fence in fences(block.body, block.body_line):
                 if fence.language == "python":
                     exec(_compiled(fence.code, file, fence.line), names)
-    except Exception as failure:
+    except (Exception, SystemExit) as failure:
         line = next(
             (
                 frame.lineno
@@ -108,7 +108,7 @@ def _compiled(code: str, file: str, line: int) -> CodeType:
     return compile("\n" * (line - 1) + code, file, "exec")
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     """An error in one line."""
     said = error.msg if isinstance(error, SyntaxError) else str(error).strip()
     lines = [line.strip() for line in said.splitlines() if line.strip()]

@@ -36,6 +36,7 @@ ANCHORS = {
     "S1": {"kind": "section", "parent": None, "label": "section 1"},
     "S1.p1": {"kind": "paragraph", "parent": "S1", "formulas": 2, "label": "1, paragraph 1"},
     "S1.p2": {"kind": "paragraph", "parent": "S1", "label": "1, paragraph 2"},
+    "S1.p3": {"kind": "paragraph", "parent": "S1", "label": "1, paragraph 3"},
     "S1.E1": {"kind": "equation", "parent": "S1.p2", "label": "equation 1"},
 }
 

@@ -126,7 +126,7 @@ def test_ids_lose_only_a_converters_suffix(anchor: str, place: str) -> None:
         ("anchors.json", '"label"', "label", 4, "not JSON"),
         ("anchors.json", '"paragraph"', '"page"', 4, "S1.p1: kind"),
         ("anchors.json", '"paper"', '"papers"', 1, "this holds"),
-        ("sources.toml", "about", "abuot", 1, "S1.p1.6: the table lacks the field `about`"),
+        ("sources.toml", "about", "abuot", 1, "S1.p1.6: there is no field `abuot`"),
         (
             "sources.toml",
             '"Something."\n',

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from pages import EARLIER, LATER
+from lamp_pages import EARLIER, LATER
 
 from headwise.study.check import check_guide
 from headwise.study.content import canonical, load_guide

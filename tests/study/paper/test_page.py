@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pages import EARLIER, LATER, NO_HTML
+from lamp_pages import EARLIER, LATER, NO_HTML
 
 from headwise.study.errors import GuideError
 from headwise.study.paper import Page, read_page

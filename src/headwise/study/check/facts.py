@@ -14,8 +14,8 @@ NAMED = re.compile(r"\{\{\s*(?:fact|value)\s*:\s*(?P<id>[^}\s]+)\s*\}\}")
 BRACES = re.compile(r"\{\{[^{}]*\}\}")
 
 _SHOWN = re.compile(
-    r"[^\d+−-]{0,12}?(?:(?P<number>[+−-]?\d[\d,]*(?:\.\d+)?)(?:/(?P<over>\d+))?)?"
-    r"(?:(?P<ten>(?:\s×\s)?10)(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?"
+    r"[^\d+−-]{0,12}(?P<number>[+−-]?\d[\d,]*(?:\.\d+)?)(?:/(?P<over>\d+))?"
+    r"(?:\s×\s10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?"
     r"(?:\s(?P<size>thousand|million|billion|kB|MB|GB|TB|KiB|MiB|GiB|TiB)\b)?"
 )
 _POWER = re.compile(r"[^\d]{0,12}?10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
@@ -117,7 +117,7 @@ def shows(text: str, value: float) -> bool:
     if alone := _POWER.match(text):
         return math.isclose(float(f"1e{alone['power'].translate(_RAISED)}"), value, rel_tol=1e-9)
     found = _SHOWN.match(text)
-    if found is None or found["number"] is None:
+    if found is None:
         return True
     number = found["number"].replace(",", "").replace("−", "-")
     if found["over"]:

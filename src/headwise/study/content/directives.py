@@ -59,15 +59,15 @@ class Blocks:
         self.errors: list[GuideError] = []
         self._open: list[_Opened] = []
         fence: str | None = None
+        fence_line = first
         stray = False
-        number = first
         for number, line in enumerate(text.splitlines(), start=first):
             marks = _FENCE.fullmatch(line)
             if fence is not None:
                 if marks and marks["marks"].startswith(fence) and not marks["info"].strip():
                     fence = None
             elif marks and self._open:
-                fence = marks["marks"]
+                fence, fence_line = marks["marks"], number
             elif opened := _OPEN.fullmatch(line.rstrip()):
                 self._begin(opened, number)
                 stray = False
@@ -86,11 +86,11 @@ class Blocks:
                     'this text stands in no block: put it into one, like :::{explain} #id sources="S3.p1"',
                     number,
                 )
-        for opened_block in self._open:
-            end = ":" * opened_block.colons
-            self._wrong(f"the block {opened_block.kind} has no end: close it with {end}", opened_block.line)
         if fence is not None:
-            self._wrong(f"a code fence is never closed: the file ends before {fence}", number)
+            self._wrong(f"this code has no end: write {fence} under it", fence_line)
+            return
+        for left in self._open:
+            self._wrong(f"the block {left.kind} has no end: close it with {':' * left.colons}", left.line)
 
     def _wrong(self, message: str, line: int) -> None:
         self.errors.append(GuideError(message, self.name, line))

@@ -149,7 +149,7 @@ def skeleton(page: Page, name: str, *, year: int, arxiv: str = "") -> dict[str, 
     first = next((one.id for one in anchors.values() if one.kind == "paragraph"), next(iter(anchors)))
     places = "\n".join(f"#   {one.id}  ({one.label})" for one in anchors.values() if one.id != first)
     title = re.sub(r"([\\`*_\[\]$<])", r"\\\1", f"{page.title}: a guide")
-    words = sorted(set(unknown_words(title)))
+    words = sorted(set(unknown_words(page.title)))
     return {
         "guide.toml": GUIDE.format(
             id=_toml(name),
