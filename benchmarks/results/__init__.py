@@ -3,7 +3,6 @@
 sections       what each section is about: its data, what it must reach, what others published
 collect        from a run's folder to facts: command, counts, time, evaluations
 examples       the outputs of a run, how good each is, and which five are shown
-neighbour      a baseline for translations that has no model
 heads          what each head does on held-out inputs, and words for it
 drawn          which heads are drawn, and on which input
 pictures       learning curves, alignments, attention over images

@@ -15,13 +15,10 @@ from benchmarks.results import heads as of_heads
 from benchmarks.results import pictures
 from benchmarks.results.drawn import draw_heads
 from benchmarks.results.examples import Output, choose, examples_of
-from benchmarks.results.neighbour import nearest
 from benchmarks.results.sections import Section
 from headwise.applications.base import data_of
-from headwise.applications.bleu import scores_of
 from headwise.applications.plain import from_plain
 from headwise.applications.registry import find
-from headwise.applications.text_files import load_split
 from headwise.cli.errors import UserError
 from headwise.cli.evaluate import evaluate
 from headwise.training.checkpoint import checkpoint_folders, read_state
@@ -80,8 +77,6 @@ def collect(section: Section, run: Path, images: Path, how: How) -> dict[str, An
     outputs = _outputs(run, checkpoint)
     trained: Any = find(section.application).open(run, checkpoint, _warn)
     data = how.data or tuple(data_of(config))
-    if section.application == "translation":
-        _add_neighbour(evaluations, outputs, data, trained)
     examples = examples_of(section.application, trained, outputs, data)
     scores = examples.scores()
     choice = choose(scores, examples.right(scores), examples.score)
@@ -121,18 +116,6 @@ def finished(recipe: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
     ends = (("steps", state["step"]), ("epochs", state["epoch"]), ("patience", state["stale"]))
     spent = recipe["budget_minutes"] is not None and state["seconds"] >= 60 * recipe["budget_minutes"]
     return spent or any(recipe[name] is not None and reached >= recipe[name] for name, reached in ends)
-
-
-def _add_neighbour(
-    evaluations: Sequence[dict[str, Any]], outputs: Sequence[Output], data: Sequence[Path], trained: Any
-) -> None:
-    """Put what needs no model at all beside the other baselines of the test."""
-    training = load_split(data, "train", (trained.settings.source, trained.settings.target))
-    found = nearest([one["input"] for one in outputs], training)
-    figures, _ = scores_of(found, [one["reference"] for one in outputs], bootstrap=False)
-    for one in evaluations:
-        if one["split"] == "test":
-            one["baselines"] = {**one["baselines"], "nearest training sentence's translation": figures}
 
 
 def _warn(line: str) -> None:

@@ -43,13 +43,16 @@ def draw_heads(examples: Any, choice: Choice, heads: Sequence[Head], path: Path)
     if inline.name != surest.name:
         panels.append((f"{_name(inline)}, most in order", found[KINDS[2], inline.layer][inline.head]))
     panels.append((f"mean of layer {last}", found[KINDS[2], last].mean(0)))
+    copying = [head for head in heads if head.kind == KINDS[3]]
+    panels += [("where it would copy", found[one.kind, one.layer][one.head]) for one in copying]
     pictures.alignment(path, panels, written, read)
     where = "the frames of the sound" if isinstance(examples, Sounds) else "the input"
     word = next(word for word, number in choice.rows if number == middle)
     return (
         f"Cross-attention on the example called *{word}* above: from each token, as it is written, to "
         f"{where}. Drawn are the head whose largest weight is the largest on average, the one that "
-        "keeps most to the order of the input, and the mean of the last layer."
+        "keeps most to the order of the input, and the mean of the last layer"
+        + ("; beside them, where the pointer would copy from." if copying else ".")
     )
 
 

@@ -5,21 +5,9 @@ import torch
 from benchmarks.results import heads as of_heads
 from benchmarks.results.examples import choose
 from benchmarks.results.heads import Head
-from benchmarks.results.neighbour import nearest
 from torch import nn
 
 import headwise as hw
-from headwise.applications.text_files import Pairs
-
-
-def test_the_nearest_training_sentence_is_the_one_with_most_words_in_common():
-    training = Pairs(
-        ["A dog runs.", "A cat sleeps on a mat.", "Two men sing."],
-        ["Ein Hund läuft.", "Eine Katze.", "Zwei."],
-    )
-    asked = ["The cat sleeps!", "two dogs", "a DOG on the grass", "nothing known"]
-    assert nearest(asked, training) == ["Eine Katze.", "Zwei.", "Ein Hund läuft.", "Ein Hund läuft."]
-
 
 # Which outputs are shown
 

@@ -87,7 +87,7 @@ def test_a_run_is_written_into_its_section_alone(written, translated):
     interval = f"({figures['bleu_low']:.1f} to {figures['bleu_high']:.1f})"
     assert f"| {figures['bleu']:.1f} {interval} | " in text
     assert f"| source copied | {said['baselines']['source copied']['bleu']:.1f} |" in text
-    assert "| nearest training sentence's translation | " in text
+    assert "| nearest neighbour | " in text
     assert f"{COUNTS['train']} pairs to learn from, {COUNTS['val']} for validation" in text
     assert f"test set, {COUNTS['test']} examples" in text
     assert "1 thread of" in text

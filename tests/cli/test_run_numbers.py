@@ -237,3 +237,28 @@ def test_cells_of_a_long_axis_name_their_first_and_last_token():
     named = [label.split(" … ") for label in axis.cell_labels]
     assert [int(one[0]) for one in named][1:] == [int(one[-1]) + 1 for one in named][:-1]
     assert named[-1][-1] == "299"
+
+
+def test_the_share_of_copying_is_what_the_scores_hold(tiny_run):
+    trained = opened(tiny_run, "summarization")
+    text = "the quick editor shows text"
+    passed = []
+
+    def keep(module, given, found):
+        passed.append((given[1], given[2].ids, found))
+
+    hook = trained.model.pointer.register_forward_hook(keep)
+    written, parts, _ = summary(trained, text, beam=1)
+    hook.remove()
+    logits, source, scores = passed[-1]  # of the pass that is watched
+    others = [one for one in range(logits.shape[-1]) if one not in source]
+    # P(w) = p_gen softmax(logits)_w for every token that the source has not
+    p_gen = (scores.double().softmax(-1) / logits.double().softmax(-1))[0, :, others]
+    assert len(written.copied) == p_gen.shape[0] == len(parts[1].queries.labels)
+    torch.testing.assert_close(1 - p_gen.mean(-1), torch.tensor(written.copied).double(), atol=1e-5, rtol=0)
+    assert 0 < min(written.copied) and max(written.copied) < 1
+
+
+def test_translations_have_no_share_of_copying(tiny_run):
+    written, _, _ = translation(opened(tiny_run, "translation"), "a dog runs", beam=1)
+    assert written.copied == ()

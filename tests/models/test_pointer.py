@@ -231,6 +231,28 @@ def test_compiled_and_exported() -> None:
     )
 
 
+def test_exported_with_free_sizes() -> None:
+    model = build().float()
+    ids, lengths = source()
+    dim = torch.export.Dim
+    batch, read, written = (
+        dim("batch", min=2, max=64),
+        dim("read", min=2, max=99),
+        dim("written", min=2, max=99),
+    )
+    exported = torch.export.export(
+        model,
+        (ids, ids[:, :3].contiguous(), lengths),  # strides of a view would be constants
+        dynamic_shapes=({0: batch, 1: read}, {0: batch, 1: written}, {0: batch}),
+    )
+    for entries, wide, tall in ((4, 7, 5), (2, 31, 13)):
+        other, target = torch.randint(3, 11, (entries, wide)), torch.randint(3, 11, (entries, tall))
+        ends = torch.randint(1, wide + 1, (entries,))
+        torch.testing.assert_close(
+            exported.module()(other, target, ends), model(other, target, ends), rtol=1e-4, atol=1e-5
+        )
+
+
 def test_configurations_and_counts() -> None:
     config = TransformerConfig(**SIZES)
     assert TransformerConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config

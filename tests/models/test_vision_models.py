@@ -11,7 +11,7 @@ from torch import nn
 
 import headwise as hw
 from headwise.models import VisionConfig, VisionTransformer
-from headwise.models.vision import cut_patches
+from headwise.models.stem import ConvolutionStem, cut_patches, strides_of
 
 SIZES: dict[str, Any] = {
     "image_size": (6, 9),
@@ -29,7 +29,7 @@ def test_patches_by_hand() -> None:
     """A 2 x 4 image of one channel in patches of 2 x 2: the left half, then the right."""
     config = VisionConfig(**(SIZES | {"image_size": (2, 4), "patch_size": (2, 2), "channels": 1}))
     image = torch.tensor([[[[1.0, 2, 3, 4], [5, 6, 7, 8]]]])
-    assert cut_patches(image, config).tolist() == [[[1, 2, 5, 6], [3, 4, 7, 8]]]
+    assert cut_patches(image, (2, 2)).tolist() == [[[1, 2, 5, 6], [3, 4, 7, 8]]]
     assert config.grid == (1, 2)
 
 
@@ -43,12 +43,41 @@ def test_patches_are_those_of_a_convolution() -> None:
     convolution.bias = model.patches.bias
     images = torch.randn(7, 2, 6, 9)
     expected = convolution(images).flatten(2).transpose(1, 2)
-    torch.testing.assert_close(model.patches(cut_patches(images, config)), expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(model.patches(images), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_each_patch_and_its_place_matter() -> None:
+def test_strides_are_the_prime_factors_of_a_patch() -> None:
+    assert strides_of((16, 16)) == [(2, 2)] * 4
+    assert strides_of((4, 6)) == [(2, 2), (2, 3)]
+    assert strides_of((2, 9)) == [(1, 3), (2, 3)]
+    assert strides_of((1, 1)) == [(1, 1)]
+
+
+@pytest.mark.parametrize("patch", [(1, 1), (2, 3), (3, 2), (4, 9), (7, 1)])
+def test_convolutions_end_at_the_grid_of_patches(patch: tuple[int, int]) -> None:
+    rows, columns = 3, 5
+    stem = ConvolutionStem(2, patch, 13)
+    images = torch.randn(7, 2, rows * patch[0], columns * patch[1])
+    assert stem(images).shape == (7, rows * columns, 13)
+
+
+def test_convolutions_read_images_one_by_one_and_places_in_order() -> None:
     torch.manual_seed(0)
-    model = VisionTransformer(VisionConfig(**SIZES)).double().eval()
+    stem = ConvolutionStem(1, (2, 2), 11).double()
+    images = torch.randn(3, 1, 8, 12, dtype=torch.float64)
+    whole = stem(images)
+    for number in range(3):
+        torch.testing.assert_close(stem(images[number : number + 1])[0], whole[number])
+    spot = torch.zeros(1, 1, 8, 12, dtype=torch.float64)
+    spot[0, 0, 4, 8] = 1.0  # in the patch of row 2, column 4, and in no other's convolution
+    changed = (stem(spot) - stem(torch.zeros_like(spot))).abs().sum(-1).reshape(4, 6)
+    assert changed.argmax() == 2 * 6 + 4
+
+
+@pytest.mark.parametrize("stem", ["patches", "convolutions"])
+def test_each_patch_and_its_place_matter(stem: str) -> None:
+    torch.manual_seed(0)
+    model = VisionTransformer(VisionConfig(**SIZES, stem=stem)).double().eval()
     images = torch.randn(1, 2, 6, 9, dtype=torch.float64)
     before = model(images)
     assert before.shape == (1, 5)
@@ -75,9 +104,10 @@ def test_heads_are_seen_with_the_class_token_first() -> None:
     assert seen["encoder.layers.1.self_attention"].weights.shape == (7, 3, 1, 1 + 3 * 3)
 
 
-def test_it_is_exported_with_a_free_batch() -> None:
+@pytest.mark.parametrize("stem", ["patches", "convolutions"])
+def test_it_is_exported_with_a_free_batch(stem: str) -> None:
     torch.manual_seed(0)
-    model = VisionTransformer(VisionConfig(**SIZES)).eval()
+    model = VisionTransformer(VisionConfig(**SIZES, stem=stem)).eval()
     batch = torch.export.Dim("batch", min=1, max=64)
     exported = torch.export.export(model, (torch.randn(3, 2, 6, 9),), dynamic_shapes=({0: batch},))
     images = torch.randn(11, 2, 6, 9)
@@ -91,6 +121,7 @@ def test_it_is_exported_with_a_free_batch() -> None:
         ({"patch_size": (0, 3)}, "patch_size must be (height, width)"),
         ({"image_size": (6,)}, "image_size must be (height, width)"),
         ({"num_classes": 0}, "num_classes must be at least 1"),
+        ({"stem": "conv"}, "stem must be one of"),
     ],
 )
 def test_sizes_that_do_not_fit(changes: dict[str, Any], message: str) -> None:

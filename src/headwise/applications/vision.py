@@ -24,6 +24,7 @@ from headwise.applications.data_images import DIGITS, ImageSet, Split, load_imag
 from headwise.applications.errors import DataError
 from headwise.applications.plain import plain
 from headwise.applications.vision_trained import Classifier, Guess, normalized, one_path, split_named
+from headwise.models.stem import Stem
 from headwise.models.vision import VisionConfig, VisionTransformer
 from headwise.training.batches import Collated
 from headwise.training.loss import token_loss
@@ -57,6 +58,7 @@ class VisionSettings:
         patch: height and width of a patch; None: about a quarter of the image (a seventh from 28 pixels on).
         size: files are brought to so many pixels each way; None: those of the first
         layers, d_model, d_ff, heads, dropout: of the Transformer
+        stem: "patches" or "convolutions", see `VisionConfig`
         batch: images of a step
         smoothing: of labels
         augmentation: how far images are moved in training
@@ -70,6 +72,7 @@ class VisionSettings:
     d_ff: int = 192
     heads: int = 6
     dropout: float = 0.1
+    stem: Stem = "patches"
     batch: int = 64
     smoothing: float = 0.1
     augmentation: Augmentation = field(default_factory=Augmentation)
@@ -211,6 +214,7 @@ def vision_config(images: ImageSet, settings: VisionSettings) -> VisionConfig:
         d_ff=settings.d_ff,
         num_heads=settings.heads,
         dropout=settings.dropout,
+        stem=settings.stem,
         max_length=1 + (height // patch) * (width // patch),
     )
 

@@ -8,6 +8,7 @@ so that memory grows with the lengths and not with their product.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -138,8 +139,16 @@ def _run(job: _Pass) -> tuple[dict[str, Any], Tensor]:
     return results, error
 
 
+def _free(problem: Problem) -> bool:
+    """Is a size left free (`torch.export`)? A budget of bytes would make a constant of it."""
+    frame = problem.frame
+    return any(isinstance(size, torch.SymInt) for size in (frame.batch[0], frame.q_len, frame.k_len))
+
+
 def _fitting(problem: Problem, width: int, heads: int = 1) -> int:
     """How many rows of `width` scores, each for all batch entries and so many heads, fit into a block."""
+    if _free(problem):
+        return sys.maxsize
     budget = CPU_BLOCK if problem.q.device.type == "cpu" else DEVICE_BLOCK
     row = width * problem.frame.batch[0] * heads * problem.score_dtype.itemsize
     return max(1, budget // max(1, row))
@@ -148,6 +157,9 @@ def _fitting(problem: Problem, width: int, heads: int = 1) -> int:
 def _cuts(problem: Problem, rows: tuple[int, ...] | None) -> Iterator[tuple[int, Index, Index]]:
     """Blocks: where it starts among the rows that are looked at, the rows, and the columns."""
     frame = problem.frame
+    if rows is None and _free(problem):  # one block: how many there are would be a constant
+        yield 0, slice(0, frame.q_len), slice(0, frame.k_len)
+        return
     if rows is not None:
         height = _fitting(problem, frame.k_len, frame.heads)
         for start in range(0, max(1, len(rows)), height):  # at least one block, for the shapes

@@ -13,6 +13,7 @@ from headwise.models.embeddings import positions_from
 from headwise.models.encoder import Norm
 from headwise.models.feed_forward import Activation
 from headwise.models.stack_config import Positions, StackConfig
+from headwise.models.stem import STEMS, ConvolutionStem, Patches, Stem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,8 @@ class VisionConfig(StackConfig):
         patch_size: height and width of a patch; they divide the image's.
         channels: 1 for grey, 3 for colour.
         num_classes: what images are sorted into.
+        stem: "patches" (the paper's: a linear map of each) or "convolutions" (see `ConvolutionStem`), which
+            learns from fewer images.
     """
 
     image_size: tuple[int, int]
@@ -35,10 +38,12 @@ class VisionConfig(StackConfig):
     activation: Activation = "gelu"
     positions: Positions = "learned"
     attention_bias: bool = True
+    stem: Stem = "patches"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_sizes("channels", "num_classes")
+        self.check_choice("stem", STEMS)
         for name in ("image_size", "patch_size"):
             size = getattr(self, name)
             if len(size) != 2 or not all(isinstance(side, int) and side > 0 for side in size):
@@ -67,7 +72,7 @@ class VisionTransformer(nn.Module):
         attention: makes the attention modules instead; called with "encoder", once for each layer.
 
     Token 0 of every attention is the class token; token 1 + r * columns + c is the patch in row r and column
-    c of `config.grid`.
+    c of `config.grid`. With config.stem "convolutions", x_i are those of `ConvolutionStem` instead.
 
     Initialisation: W_p Xavier-uniform, x_class and positions N(0, 1 / d_model), biases 0.
     """
@@ -76,19 +81,18 @@ class VisionTransformer(nn.Module):
         super().__init__()
         self.config = config
         rows, columns = config.grid
-        height, width = config.patch_size
-        self.patches = nn.Linear(config.channels * height * width, config.d_model)
+        stem = Patches if config.stem == "patches" else ConvolutionStem
+        self.patches = stem(config.channels, config.patch_size, config.d_model)
         self.class_token = nn.Parameter(torch.empty(config.d_model))
         self.positions = positions_from(config, 1 + rows * columns)
         self.dropout = nn.Dropout(config.dropout)
         self.encoder = encoder_from(config, attention)
         self.classes = nn.Linear(config.d_model, config.num_classes)
-        nn.init.xavier_uniform_(self.patches.weight)
-        nn.init.zeros_(self.patches.bias)
         nn.init.normal_(self.class_token, std=config.d_model**-0.5)
 
     def forward(self, images: Tensor) -> Tensor:
-        x = self.patches(cut_patches(images, self.config))  # [batch, n, d_model]
+        check_images(images, self.config)
+        x = self.patches(images)  # [batch, n, d_model]
         first = self.class_token.to(x.dtype).expand(x.shape[0], 1, -1)
         x = torch.cat((first, x), dim=1)  # [batch, 1 + n, d_model]
         if self.positions is not None:
@@ -98,9 +102,8 @@ class VisionTransformer(nn.Module):
         return out
 
 
-def cut_patches(images: Tensor, config: VisionConfig) -> Tensor:
-    """Images [batch, channels, height, width] as patches [batch, n, channels * patch height * patch width],
-    row by row."""
+def check_images(images: Tensor, config: VisionConfig) -> None:
+    """Raise unless images are as the model reads them."""
     if images.ndim != 4 or tuple(images.shape[1:]) != (config.channels, *config.image_size):
         raise ValueError(
             f"images.shape={tuple(images.shape)}: this model reads [batch, {config.channels}, "
@@ -108,7 +111,3 @@ def cut_patches(images: Tensor, config: VisionConfig) -> Tensor:
         )
     if not images.is_floating_point():
         raise TypeError(f"images are {images.dtype}: give floating-point numbers, e.g. images.float() / 255")
-    rows, columns = config.grid
-    height, width = config.patch_size
-    cut = images.reshape(-1, config.channels, rows, height, columns, width)
-    return cut.permute(0, 2, 4, 1, 3, 5).reshape(-1, rows * columns, config.channels * height * width)

@@ -42,7 +42,7 @@ class Block:
 
     def over_keys(self, values: Tensor, *, fill: float = 0.0) -> Tensor:
         """Spread [..., c] over all keys, [..., k_len]: `fill` at the keys that this block leaves out."""
-        if len(self.cols) == self.k_len:
+        if self.cols.shape[0] == self.k_len:
             return values
         whole = values.new_full((*values.shape[:-1], self.k_len), fill)
         return whole.index_copy(-1, self.cols, values)

@@ -40,6 +40,7 @@ def _result(view: View) -> dict[str, Any]:
             "log_probability": round(found.log_probability, 6),
             "finished": found.finished,
             "beam": found.beam,
+            "copied": [round(share, 6) for share in found.copied],
         }
     if isinstance(found, Answered):
         tokens = view.parts[0].queries.labels

@@ -65,6 +65,7 @@ def render(view: View, *, layer: int | None = None, head: int | None = None) -> 
         result=view.result,
         result_title=title,
         labels=parts[0].queries.labels,
+        copied=_copied(view),
         image=image,
         classes=classes,
         mel=None if sound is None else sound["href"],
@@ -81,6 +82,13 @@ def render(view: View, *, layer: int | None = None, head: int | None = None) -> 
         data=data,
         weights=[(part.key, pack(part.maps)) for part in parts],
     )
+
+
+def _copied(view: View) -> list[tuple[str, float]]:
+    copying = view.part("copy")
+    if copying is None or not isinstance(view.result, Written):
+        return []
+    return list(zip(copying.queries.labels, view.result.copied, strict=True))
 
 
 def _first(view: View, rows: list[tuple[int, int]], layer: int | None, head: int | None) -> tuple[int, int]:

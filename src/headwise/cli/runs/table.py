@@ -87,7 +87,10 @@ def result_lines(view: View) -> list[str]:
     found = view.result
     if isinstance(found, Written):
         end = "" if found.finished else "  (cut off at the length limit)"
-        return [f"input   {printable(found.source)}", f"output  {printable(found.output)}{end}"]
+        lines = [f"input   {printable(found.source)}", f"output  {printable(found.output)}{end}"]
+        if found.copied:
+            lines.append(f"copied  {copied_words(view, found)}")
+        return lines
     if isinstance(found, Answered):
         [(first, begins), *_] = found.starts
         [(last, ends), *_] = found.ends
@@ -110,6 +113,15 @@ def result_lines(view: View) -> list[str]:
     if found.written is not None:
         lines.append(f"decoder {printable(found.written) or '(nothing written)'}")
     return lines
+
+
+def copied_words(view: View, found: Written) -> str:
+    """The share of copying in each token that is written."""
+    copying = view.part("copy")
+    if copying is None:
+        return ""
+    pairs = zip(copying.queries.labels, found.copied, strict=True)
+    return "  ".join(f"{printable(label)} {share:.0%}" for label, share in pairs)
 
 
 def marked(found: Answered) -> str:

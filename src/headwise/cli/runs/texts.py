@@ -13,6 +13,7 @@ from headwise.applications.tokens import Tokens
 from headwise.applications.translation import Translator
 from headwise.applications.writing import encode_sources, write
 from headwise.cli.errors import UserError
+from headwise.cli.runs.copied import copied_shares
 from headwise.cli.runs.view import Answered, Axis, Part, Written
 from headwise.cli.runs.watching import Watch, watch
 from headwise.models.text_encoder import best_spans
@@ -31,8 +32,8 @@ def translation(trained: Translator, text: str, *, beam: int) -> tuple[Written, 
     notes = ["The lines of the text were joined to one."] if "\n" in text.strip() else []
     sources = encode_sources([flat], trained.tokens)
     found = write(trained.model, sources, beam=beam)[0][0]
-    result, parts = _written(trained, flat, sources[0], found.tokens, beam)
-    return Written(*result, found.log_probability, found.finished, beam), parts, notes
+    output, copied, parts = _written(trained, sources[0], found.tokens)
+    return Written(flat, output, found.log_probability, found.finished, beam, copied), parts, notes
 
 
 def summary(trained: Summarizer, text: str, *, beam: int) -> tuple[Written, list[Part], list[str]]:
@@ -42,16 +43,17 @@ def summary(trained: Summarizer, text: str, *, beam: int) -> tuple[Written, list
     whole = len(encode_sources([flat], trained.tokens)[0])
     sources = encode_sources([flat], trained.tokens, cut=settings.longest)
     found = write(trained.model, sources, beam=beam, max_length=settings.longest_summary)[0][0]
-    result, parts = _written(trained, flat, sources[0], found.tokens, beam)
+    output, copied, parts = _written(trained, sources[0], found.tokens)
     notes = []
     if whole > settings.longest:
         notes.append(f"The text has {whole} tokens, and the run reads the first {settings.longest}.")
-    return Written(*result, found.log_probability, found.finished, beam), parts, notes
+    return Written(flat, output, found.log_probability, found.finished, beam, copied), parts, notes
 
 
 def _written(
-    trained: Translator | Summarizer, text: str, source: Sequence[int], written: Sequence[int], beam: int
-) -> tuple[tuple[str, str], list[Part]]:
+    trained: Translator | Summarizer, source: Sequence[int], written: Sequence[int]
+) -> tuple[str, tuple[float, ...], list[Part]]:
+    """What was written, the share that copying has in each of its tokens, and the heads."""
     tokens = trained.tokens
     before, after = [tokens.bos_id, *written], [*written, tokens.eos_id]
     input_axis = text_axis("input", source, tokens)
@@ -92,8 +94,10 @@ def _written(
     ]
     ids = torch.tensor([list(source)])
     lengths = torch.tensor([len(source)])
-    parts, _ = watch(trained.model, watches, lambda: trained.model(ids, torch.tensor([before]), lengths))
-    return (text, tokens.decode([list(written)])[0]), parts
+    with copied_shares(trained.model) as shares:
+        parts, _ = watch(trained.model, watches, lambda: trained.model(ids, torch.tensor([before]), lengths))
+    copied = tuple(shares[0][0].tolist()) if shares else ()
+    return tokens.decode([list(written)])[0], copied, parts
 
 
 def text_axis(name: str, ids: Sequence[int], tokens: Tokens) -> Axis:

@@ -146,13 +146,19 @@ class Part:
 
 @dataclass(frozen=True)
 class Written:
-    """A translation or a summary."""
+    """A translation or a summary.
+
+    Attributes:
+        copied: of each token that is written, [EOS] too, the share that copying from the input has in it
+            (1 - p_gen); empty where the run does not copy
+    """
 
     source: str
     output: str
     log_probability: float
     finished: bool
     beam: int
+    copied: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
