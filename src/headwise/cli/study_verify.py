@@ -34,9 +34,9 @@ def verify(
             written = write(guide, page) if record else 0
         except GuideError as error:
             raise UserError(str(error)) from None
-        errors = found.errors(accept=record)
-        for error in errors:
-            typer.echo(str(error))
+        faults = found.errors(accept=record)
+        for fault in faults:
+            typer.echo(str(fault))
         for name in found.new:
             typer.echo(f"new on the page: {name}")
         typer.echo(
@@ -46,5 +46,5 @@ def verify(
         )
         if record:
             typer.echo(f"{written} hashes written into {folder / 'anchors.json'}")
-        if errors:
+        if faults:
             raise typer.Exit(1)
