@@ -236,16 +236,16 @@ def test_points_are_chosen_by_arrow_keys(show):
 
 def test_a_head_is_opened_from_the_strips_and_a_token_from_the_sentence(show, visual_site):
     page = show("sentence_heads")
-    page.page.focus("[data-key='heads:2:9']")
+    page.page.focus("[data-key='heads:3:1']")
     page.page.keyboard.press("ArrowDown")
     page.page.evaluate("new Promise(requestAnimationFrame)")
-    assert page.page.evaluate("document.activeElement.dataset.key") == "heads:3:9"
-    assert page.page.inner_text("h3") == "Layer 3, head 9"
-    page.page.click("[data-key='token:10']")
+    assert page.page.evaluate("document.activeElement.dataset.key") == "heads:4:1"
+    assert page.page.inner_text(".v-title") == "Layer 4, head 1"
+    page.page.click("[data-key='token:2']")
     page.page.evaluate("new Promise(requestAnimationFrame)")
     data = visual_site.data("sentence_heads").data
     n = len(data["tokens"])
-    first = ((3 * 12 + 9) * n + 10) * n
+    first = ((4 * 12 + 1) * n + 2) * n
     wanted = [f"{weight / data['unit']:.4f}" for weight in data["weights"][first : first + n]]
     assert [row[1] for row in page.table()] == wanted
 

@@ -26,7 +26,7 @@ from headwise.study.visuals.wording import fixed, percent
 SENTENCE = "The lamp went out, so the keeper lit it again before she slept."
 MODEL = "all-MiniLM-L6-v2"
 FILE = Path("data") / "sentence-heads.json"
-DEFAULTS: dict[str, Any] = {"text": SENTENCE, "layer": "2", "head": "9", "token": 2}
+DEFAULTS: dict[str, Any] = {"text": SENTENCE, "layer": "3", "head": "1", "token": 10}
 UNIT = 10_000  # weights are stored as whole numbers of this part of 1
 MOST = 48  # tokens of a sentence that a reader may try
 MOSTLY, BROAD = 0.4, 0.8  # the shares from which `headwise see` names a head

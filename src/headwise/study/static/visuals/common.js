@@ -24,6 +24,10 @@ export const svg = (tag, attributes = {}, ...children) =>
 export const label = (x, y, text, attributes = {}) =>
   svg("text", { x: round(x), y: round(y), class: "v-text", ...attributes }, text);
 
+// Pieces of text one after another, each [text, class].
+export const pieces = (x, y, parts, attributes = {}) =>
+  svg("text", { x: round(x), y: round(y), class: "v-text", ...attributes }, ...parts.map(([text, style]) => svg("tspan", { class: style }, text)));
+
 // Coordinates to a hundredth of a pixel: shorter, and the same on every machine.
 export const round = (value) => Math.round(value * 100) / 100;
 
@@ -83,7 +87,8 @@ export function fillTable(table, { caption, columns, rows }) {
 // Bring a visual to life.
 //
 // spec.compute(data, inputs): the numbers; pure
-// spec.view(result, inputs, stage): gives { draw: elements, table, words, outputs: { name: text }, limits }
+// spec.view(result, inputs, stage): gives { draw: elements, table, words, outputs: { name: text },
+//     limits: { name: number }, idle: names of inputs that count for nothing now }
 // spec.extra(stage): elements above the drawing that stay (further inputs); they write into stage.own and
 //     call stage.change()
 export function stage(root, data, spec) {
@@ -135,7 +140,11 @@ export function stage(root, data, spec) {
     const result = spec.compute(data, values);
     const shown = spec.view(result, values, self);
     keepFocus(canvas, () => canvas.replaceChildren(...shown.draw));
-    for (const [name, control] of controls) tell(control, shown.outputs?.[name], shown.limits?.[name]);
+    peek.hidden = !canvas.querySelector("[data-key]");
+    for (const [name, control] of controls) {
+      tell(control, shown.outputs?.[name], shown.limits?.[name]);
+      control.disabled = shown.idle?.includes(name) ?? false;
+    }
     fillTable(table, shown.table);
     clearTimeout(waiting);
     if (first) words.textContent = shown.words;

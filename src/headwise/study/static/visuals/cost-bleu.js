@@ -66,7 +66,8 @@ function names(points, frame, best) {
   const taken = points.map(({ x, y }) => [x - 8, y - 8, x + 8, y + 8]);
   const parts = [...points].sort((a, b) => Number(b.key === best) - Number(a.key === best) || a.y - b.y).flatMap((point) => {
     const long = point.key.length * 6.9;
-    const places = [[point.x + 11, point.y + 4], [point.x - 11 - long, point.y + 4], [point.x - long / 2, point.y - 12], [point.x - long / 2, point.y + 22],
+    const off = point.key === best ? 16 : 11;
+    const places = [[point.x + off, point.y + 4], [point.x - off - long, point.y + 4], [point.x - long / 2, point.y - 12], [point.x - long / 2, point.y + 22],
       [point.x + 9, point.y - 9], [point.x + 9, point.y + 17], [point.x - 9 - long, point.y - 9], [point.x - 9 - long, point.y + 17]];
     const fits = places.find(([x, y]) => x >= frame.inner.left - 2 && x + long <= frame.inner.right + 12 && y > frame.inner.top - 6 && y < frame.inner.bottom
       && taken.every(([left, top, right, bottom]) => x > right || x + long < left || y - 11 > bottom || y + 3 < top));

@@ -1,6 +1,6 @@
 // Table 1: the cost of four kinds of layer against the length of the sequence.
 
-import { label, stage, svg } from "./common.js";
+import { label, round, stage, svg } from "./common.js";
 import { apart, asPower, cursor, dot, line, plot } from "./plot.js";
 import { count, fixed, size } from "./words.js";
 
@@ -60,24 +60,25 @@ function view(result, inputs, stage) {
   });
   frame.add(cursor(frame, result.n));
   data.layers.forEach((layer, place) => frame.add(line(frame, data.lengths.map((n, at) => [n, result.lines[place][at]]), STYLES[place])));
-  for (const { n } of result.crossings) {
-    if (n > data.lengths.at(-1)) continue;
-    const y = frame.y(cost("self-attention", "operations", n, ...rest));
-    frame.add(svg("circle", { cx: frame.x(n), cy: y, r: 7, class: "v-crossing" }));
-  }
+  result.crossings.forEach(({ n }, place) => {
+    if (n > data.lengths.at(-1)) return;
+    const x = round(frame.x(n)), y = round(frame.y(cost("self-attention", "operations", n, ...rest)));
+    const high = frame.inner.bottom - 10 - 17 * place, turned = x > frame.inner.right - 120;
+    frame.add(
+      svg("line", { x1: x, x2: x, y1: y + 7, y2: frame.inner.bottom, class: "v-drop" }),
+      svg("circle", { cx: x, cy: y, r: 7, class: "v-crossing" }),
+      label(x + (turned ? -6 : 6), high, `${place ? "n = k d" : "n = d"} = ${count(n)}`, { class: `v-text v-strong v-halo-text${turned ? " v-end" : ""}` }),
+    );
+  });
   result.here.forEach((value, place) => value !== null && frame.add(dot(frame, result.n, value, STYLES[place])));
   const at = narrow ? data.lengths[Math.floor(data.lengths.length * 0.62)] : data.lengths.at(-1);
   const ends = data.layers.map((layer) => cost(layer, inputs.cost, at, ...rest));
   const known = data.layers.map((_, place) => place).filter((place) => ends[place] !== null);
   const heights = apart(known.map((place) => frame.y(ends[place])), 17, frame.inner.top, frame.inner.bottom - 6);
   known.forEach((place, order) => {
-    const name = data.names[data.layers[place]];
-    const text = narrow ? name : `${name}`;
-    frame.add(label(narrow ? frame.x(at) : frame.inner.right + 7, heights[order] - (narrow ? 9 : 0), text, { class: `v-text v-middle v-strong ${STYLES[place]}-text${narrow ? " v-end" : ""}` }));
+    const style = `v-text v-middle v-strong v-halo-text ${STYLES[place]}-text${narrow ? " v-end" : ""}`;
+    frame.add(label(narrow ? frame.x(at) : frame.inner.right + 7, heights[order] - (narrow ? 9 : 0), data.names[data.layers[place]], { class: style }));
   });
-  if (inputs.cost === "operations" && d <= data.lengths.at(-1)) {
-    frame.add(label(frame.x(d) + 11, frame.y(cost("recurrent", "operations", d, ...rest)) + 16, `n = d = ${count(d)}`, { class: "v-text v-strong v-halo-text" }));
-  }
   const rows = data.layers.map((layer) => [data.names[layer], ...data.costs.map((what) => shown(cost(layer, what, result.n, ...rest)))]);
   return {
     draw: [frame.sheet],

@@ -4,7 +4,7 @@ import { drawing, html, label, rectangle, stage, svg } from "./common.js";
 import { columnLabels, heat } from "./heat.js";
 import { fixed } from "./words.js";
 
-const STEPS = ["1 compare", "2 scale", "3 mask", "4 e to it", "4 ÷ sum"];
+const STEPS = ["1 compare", "2 scale", "3 mask", "4 softmax: eˣ", "÷ sum"];
 
 export function compute(data, inputs) {
   const { q, k, v } = { ...data, ...inputs };
@@ -32,7 +32,7 @@ function view(result, inputs, stage) {
   const { tokens, q, k, v } = inputs;
   const { row, divisor, scores, scaled, visible, exponentials, total, weights, output } = result;
   const count = tokens.length, values = v[0].length, width = q[0].length;
-  const left = stage.width < 480 ? 74 : 92, sum = stage.width < 480 ? 58 : 88;
+  const left = 92, sum = stage.width < 480 ? 56 : 88;
   const wide = Math.min(150, (stage.width - left - sum) / count), tall = 36, top = 30;
   const second = top + STEPS.length * tall + 34;
   const right = left + count * wide;
@@ -100,19 +100,20 @@ function view(result, inputs, stage) {
 function editors(stage) {
   const { data, own } = stage;
   own.tokens = [...data.tokens];
-  const names = { q: "query", k: "key", v: "value" };
+  const names = { q: ["query", "queries", 9], k: ["key", "keys", 9], v: ["value", "values", 99] };
   const heads = [];
   const rename = () => heads.forEach(({ element, place }) => (element.textContent = own.tokens[place]));
   const numbers = (letter) => {
+    const [one, all, most] = names[letter];
     own[letter] = data[letter].map((row) => [...row]);
     const rows = own[letter].map((row, token) => {
       const head = html("th", { scope: "row" }, own.tokens[token]);
       heads.push({ element: head, place: token });
       return html("tr", {}, head, ...row.map((value, place) => {
-        const control = html("input", { type: "number", min: -9, max: 9, step: 1, value, "aria-label": `${names[letter]} of word ${token + 1}, number ${place + 1}` });
+        const control = html("input", { type: "number", min: -most, max: most, step: 1, value, "aria-label": `${one} of word ${token + 1}, number ${place + 1}` });
         control.addEventListener("input", () => {
           const given = control.valueAsNumber;
-          const fits = Number.isFinite(given) && Math.abs(given) <= 9;
+          const fits = Number.isFinite(given) && Math.abs(given) <= most;
           control.setAttribute("aria-invalid", String(!fits));
           if (!fits) return;
           own[letter][token][place] = given;
@@ -121,7 +122,7 @@ function editors(stage) {
         return html("td", {}, control);
       }));
     });
-    return html("table", { class: "v-editor" }, html("caption", {}, `${letter.toUpperCase()}: a ${names[letter]} for each word`), html("tbody", {}, ...rows));
+    return html("table", { class: "v-editor" }, html("caption", {}, `${letter.toUpperCase()}: ${all}`), html("tbody", {}, ...rows));
   };
   const words = html("p", { class: "v-words" }, "Words ", ...own.tokens.map((token, place) => {
     const control = html("input", { type: "text", maxlength: 12, size: 6, value: token, "aria-label": `word ${place + 1}` });

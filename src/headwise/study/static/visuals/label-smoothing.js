@@ -65,11 +65,11 @@ function view(result, inputs, stage) {
   if (result.loss <= top) frame.add(dot(frame, inputs.confidence, result.loss, "v-b", 5.5));
   const middle = 0.42;
   const smoothed = cross(result.right, result.other, vocabulary, middle);
-  frame.add(label(frame.x(0.16), frame.y(Math.min(top * 0.96, -Math.log(0.16))) + 24, "without smoothing", { class: "v-text v-soft v-end-narrow" }));
+  frame.add(label(frame.x(0.5) - 4, frame.y(-Math.log(0.5)) + 15, "without smoothing", { class: "v-text v-soft v-end v-halo-text" }));
   if (inputs.smoothing > 0) {
     frame.add(
-      label(frame.x(middle), Math.max(frame.inner.top + 10, frame.y(Math.min(smoothed, top)) - 10), "with smoothing", { class: "v-text v-strong v-a-text" }),
-      label(frame.inner.left + 6, floorAt + (result.floor > 0.25 ? 16 : -7), `floor ${fixed(result.floor, 3)}`, { class: "v-text" }),
+      label(frame.x(middle), Math.max(frame.inner.top + 10, frame.y(Math.min(smoothed, top)) - 10), "with smoothing", { class: "v-text v-strong v-a-text v-halo-text" }),
+      label(frame.inner.left + 6, floorAt + (result.floor > 0.25 ? 16 : -7), `floor ${fixed(result.floor, 3)}`, { class: "v-text v-halo-text" }),
     );
   }
   return {

@@ -76,9 +76,14 @@ function view(result, inputs, stage) {
     columnLabels(columnNames, { x: left, y: top - 8, wide: cell, turned: roomy }),
     ...(cell >= 14 ? counts : []),
   );
+  const idle = [
+    ...(inputs.causal ? [] : ["prefix"]), ...(inputs.window ? [] : ["before", "after"]),
+    ...(inputs.lengths ? [] : ["length"]), ...(queries === keys ? ["align"] : []),
+  ];
   const pairs = queries * keys, empty = weights.filter((weight) => weight === 0).length;
   return {
     draw: [drawing(stage.width, top + queries * cell + 8, { class: "v-plot" }, axes, grid), code(result.expression)],
+    idle,
     table: {
       caption: `mask = ${result.expression}`,
       columns: ["query", "keys seen", "weight of each, all scores alike", "which"],

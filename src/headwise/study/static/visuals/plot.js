@@ -133,5 +133,8 @@ export function chooser(stage, { id, name, points, chosen, pick, radius = 6 }) {
       if (item) stage.peek(item.getAttribute("aria-label"));
     });
   }
-  return list;
+  // the chosen point once more on top, where another hides it
+  const top = list.querySelector('[aria-selected="true"] .v-point')?.cloneNode();
+  top?.classList.add("v-above");
+  return svg("g", {}, list, ...(top ? [top] : []));
 }

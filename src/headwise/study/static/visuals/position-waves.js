@@ -1,6 +1,6 @@
 // Sinusoidal positions: hands that turn at different speeds, and the turn that a shift makes.
 
-import { drawing, label, round, stage, svg } from "./common.js";
+import { drawing, label, pieces, round, stage, svg } from "./common.js";
 import { heat, rowLabels } from "./heat.js";
 import { cursor, dot, line, plot } from "./plot.js";
 import { fixed } from "./words.js";
@@ -52,8 +52,7 @@ function clocks(result, inputs, stage) {
   });
   const title = `Hands of ${shown.length} pairs; pair ${result.pair} turns by ${fixed(degrees(result.angle), 1)} degrees.`;
   return drawing(stage.width, middle + radius + 42, { role: "img", "aria-label": title, class: "v-plot" },
-    label(2, 14, `at ${inputs.position}`, { class: "v-text v-strong v-a-text" }),
-    label(2 + 7.6 * (4 + String(inputs.position).length), 14, `and at ${inputs.position + inputs.shift}`, { class: "v-text v-strong v-b-text" }), ...parts);
+    pieces(2, 14, [["solid: ", "v-soft"], [`position ${inputs.position}`, "v-a-text v-strong"], ["; dashed: ", "v-soft"], [`position ${inputs.position + inputs.shift}`, "v-b-text v-strong"]]), ...parts);
 }
 
 const hand = (x, y, [left, top], style) => svg("line", { x1: round(x), y1: y, x2: left, y2: top, class: `v-hand ${style}` });
@@ -111,7 +110,7 @@ function picture(result, inputs, stage) {
   const frame = svg("rect", { x: left + 2 * result.pair * wide, y: round(top + (inputs.position - from) * tall), width: round(2 * wide), height: tall, class: "v-picked", "aria-hidden": "true" });
   const axes = svg("g", { "aria-hidden": "true" },
     label(left, 14, `the encoding, ${part} →`, { class: "v-text v-soft" }),
-    label(left, 30, "sine, cosine of pair 0, of pair 1, …; pale is −1, full is 1", { class: "v-text v-soft" }),
+    label(left, 30, stage.width < 480 ? "pale is −1, full is 1" : "sine, cosine of pair 0, of pair 1, …; pale is −1, full is 1", { class: "v-text v-soft" }),
     rowLabels(Array.from({ length: rows }, (_, row) => String(from + row)), { x: left - 6, y: top, tall, size: 11 }));
   return drawing(stage.width, top + rows * tall + 6, { class: "v-plot" }, axes, grid, ...(2 * result.pair < columns ? [frame] : []));
 }

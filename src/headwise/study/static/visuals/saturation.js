@@ -24,13 +24,15 @@ function row(scores) {
 const WAYS = [["plain", "not scaled", "v-b"], ["scaled", "÷ √d_k", "v-a"]];
 
 function bars(result, stage, width) {
-  const each = (width - 24) / 2, tall = 120, top = 44;
+  const each = (width - 24) / 2, tall = 120, top = 62;
   const parts = WAYS.flatMap(([way, name, style], place) => {
     const { weights, largest, gradient } = result[way];
     const left = place * (each + 24), wide = each / weights.length;
     return [
       label(left, 15, name, { class: `v-text v-strong ${style}-text` }),
       label(left, 33, `largest weight ${fixed(largest, 2)}, gradient ${fixed(gradient, 3)}`, { class: "v-text v-soft" }),
+      svg("line", { x1: round(left), x2: round(left + each), y1: top, y2: top, class: "v-rule" }),
+      label(left + each, top - 6, "weight 1", { class: "v-text v-soft v-end" }),
       ...weights.map((weight, key) => rectangle(left + key * wide + 2, top + tall * (1 - weight), wide - 4, tall * weight, { class: `v-bar ${style}` })),
       svg("line", { x1: round(left), x2: round(left + each), y1: top + tall, y2: top + tall, class: "v-axis" }),
       ...weights.map((_, key) => label(left + (key + 0.5) * wide, top + tall + 17, String(key + 1), { class: "v-text v-soft v-center" })),
@@ -54,10 +56,13 @@ function panel({ title, log, min, max, value }, width, averages, d_k) {
     y: { min, max, log, label: title, format: (tick) => (log ? String(tick) : fixed(tick, 1)) },
   });
   frame.add(cursor(frame, d_k));
-  for (const [way, , style] of WAYS) {
+  for (const [way, name, style] of WAYS) {
     frame.add(line(frame, averages.map((one) => [one.d_k, value(one, way)]), style));
     const here = averages.find((one) => one.d_k === d_k);
     frame.add(dot(frame, d_k, value(here, way), style));
+    const beside = averages.find((one) => one.d_k === 32);
+    const upper = value(beside, way) >= Math.max(...WAYS.map(([each]) => value(beside, each)));
+    frame.add(label(frame.x(32), frame.y(value(beside, way)) + (upper ? -9 : 17), name, { class: `v-text v-end v-halo-text ${style}-text` }));
   }
   return frame.sheet;
 }

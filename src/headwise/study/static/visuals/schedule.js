@@ -23,9 +23,9 @@ function view(result, inputs, stage) {
   const models = [["base", "the paper’s base"], ["big", "the paper’s big"]].map(([name, text]) => ({ ...data[name], text }));
   const yours = { width: inputs.width, warmup: inputs.warmup };
   const highest = Math.max(...[yours, ...models].map(({ width, warmup }) => rateOf(width, warmup, warmup)));
-  const log = inputs.log;
+  const log = inputs.log, narrow = stage.width < 560;
   const frame = plot({
-    width: stage.width, height: Math.min(380, Math.max(260, stage.width * 0.5)), left: 52, right: 14,
+    width: stage.width, height: Math.min(380, Math.max(260, stage.width * 0.5)), left: 52, right: narrow ? 20 : 118,
     title: `Learning rate against step: it peaks at ${power(result.peak, 2)} at step ${count(inputs.warmup)}`,
     x: { min: log ? 1 : 0, max: data.last, log, label: "step", format: log ? asPower : (tick) => (tick >= 1000 ? `${tick / 1000}k` : String(tick)) },
     y: log ? { min: highest / 1e5, max: highest * 1.6, log, label: "learning rate", format: asPower }
@@ -36,12 +36,13 @@ function view(result, inputs, stage) {
   for (const one of others) frame.add(line(frame, points(data, one), "v-quiet"));
   frame.add(cursor(frame, result.step), line(frame, points(data, yours), "v-a"));
   frame.add(dot(frame, inputs.warmup, result.peak, "v-a", 4), dot(frame, result.step, result.rate, "v-b", 5));
-  const at = log ? data.last : data.last * 0.62;
   const named = [{ ...yours, text: models.find(same)?.text || "yours", style: "v-a-text v-strong" }, ...others.map((one) => ({ ...one, style: "v-soft" }))];
-  const heights = apart(named.map((one) => frame.y(rateOf(one.width, one.warmup, at)) - 9), 16, frame.inner.top, frame.inner.bottom - 8);
-  named.forEach((one, place) => frame.add(label(frame.x(at), heights[place], one.text, { class: `v-text v-end ${one.style}` })));
+  // beside the end of each line; where it is narrow, above its right part
+  const at = narrow && !log ? data.last * 0.5 : data.last;
+  const heights = apart(named.map((one) => frame.y(rateOf(one.width, one.warmup, at)) - (narrow ? 10 : 0)), 15, frame.inner.top, frame.inner.bottom - 8);
+  named.forEach((one, place) => frame.add(label(frame.inner.right + (narrow ? 0 : 7), heights[place], one.text, { class: `v-text v-middle v-halo-text ${narrow ? "v-end " : ""}${one.style}` })));
   const right = frame.x(inputs.warmup) > frame.inner.right - 150;
-  frame.add(label(frame.x(inputs.warmup) + (right ? -8 : 8), Math.max(frame.inner.top + 4, frame.y(result.peak) - 6), `peak ${power(result.peak, 2)} at step ${count(inputs.warmup)}`, { class: `v-text v-strong${right ? " v-end" : ""}` }));
+  frame.add(label(frame.x(inputs.warmup) + (right ? -8 : 8), Math.max(frame.inner.top + 4, frame.y(result.peak) - 6), `peak ${power(result.peak, 2)} at step ${count(inputs.warmup)}`, { class: `v-text v-strong v-halo-text${right ? " v-end" : ""}` }));
   const marks = [...new Set([1, 100, 1000, inputs.warmup, 10000, 30000, data.last])].sort((a, b) => a - b);
   return {
     draw: [frame.sheet],

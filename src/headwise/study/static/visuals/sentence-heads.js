@@ -125,7 +125,7 @@ const kindOf = ({ kind, shares }) =>
 // The whole matrix of the chosen head.
 function matrix(data, result, inputs, stage) {
   const n = data.tokens.length, layer = Number(inputs.layer), head = Number(inputs.head);
-  const left = 74, top = 74, cell = round(Math.min(26, (stage.width - left - 6) / n));
+  const left = 74, top = 74, cell = round(Math.min(32, (stage.width - left - 6) / n));
   const all = data.tokens.map((_, token) => weightsOf(data, layer, head, token));
   const grid = heat(stage, {
     id: "matrix", name: `Layer ${layer}, head ${head}: rows look at columns`, rows: n, columns: n, x: left, y: top, wide: cell, tall: cell,
@@ -156,7 +156,7 @@ function view(result, inputs, stage) {
   const facts = data.facts[layer][head];
   return {
     draw: [sentence(data, result, stage), overview(data, result, inputs, stage),
-      html("h3", { class: "v-title" }, `Layer ${layer}, head ${head}`), figures(data, result, inputs), matrix(data, result, inputs, stage)],
+      html("p", { class: "v-title" }, `Layer ${layer}, head ${head}`), figures(data, result, inputs), matrix(data, result, inputs, stage)],
     outputs: { token: `${result.token}: ${token}` },
     limits: { token: data.tokens.length - 1 },
     table: {
@@ -175,7 +175,7 @@ function live(stage) {
   if (!control) return [];
   const page = document.documentElement;
   if (page.dataset.mode !== "server") {
-    (control.closest("[data-field]") || control.parentElement).hidden = true;
+    (control.closest(".control") || control.parentElement).hidden = true;
     return [];
   }
   const told = html("p", { class: "v-note", role: "status" });

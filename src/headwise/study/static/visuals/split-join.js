@@ -1,6 +1,6 @@
 // One token's numbers through a layer: projected, cut into heads, joined, projected again.
 
-import { drawing, label, rectangle, stage, svg } from "./common.js";
+import { drawing, label, pieces, rectangle, stage, svg } from "./common.js";
 import { count, fixed } from "./words.js";
 
 export function compute(data, inputs) {
@@ -35,14 +35,14 @@ function strip(x, y, pieces, size, tall) {
 function flow(result, inputs, width) {
   const { n, d_model, heads } = inputs;
   const inner = heads * result.width;
-  const tall = 22, room = 62, x = 2;
+  const tall = 22, room = 62, x = 2, wide = width >= 480;
   const scale = (width - 4) / Math.max(d_model, inner);
   const whole = d_model * scale, joined = inner * scale, head = result.width * scale;
   const lines = [
     [`one token’s vector: ${count(d_model)} numbers`, (y) => rectangle(x, y, whole, tall, { class: "v-bar v-quiet-fill" })],
-    [`1 project: Q = X W_Q, ${heads} × ${result.width} = ${count(inner)} numbers (K and V likewise)`, (y) => rectangle(x, y, joined, tall, { class: "v-bar v-a" })],
+    [`1 project: ${heads} × ${result.width} = ${count(inner)} numbers of Q${wide ? ", and as many of K and V" : ""}`, (y) => rectangle(x, y, joined, tall, { class: "v-bar v-a" })],
     [`2 split: ${heads} ${heads === 1 ? "head" : "heads"} of ${result.width}`, (y) => strip(x, y, heads, head, tall)],
-    [`3 attend: in each head ${n} × ${n} weights, then ${result.width} numbers again`, (y) => attend(x, y, heads, head, tall)],
+    [`3 attend: ${wide ? `in each head ${n} × ${n} weights, then ${result.width} numbers again` : `${n} × ${n} weights in each head`}`, (y) => attend(x, y, heads, head, tall)],
     [`4 join: ${count(inner)} numbers side by side`, (y) => strip(x, y, heads, head, tall)],
     [`and project: times W_O, ${count(d_model)} numbers`, (y) => rectangle(x, y, whole, tall, { class: "v-bar v-quiet-fill" })],
   ];
@@ -76,7 +76,7 @@ function costs(result, alone, inputs, width) {
   };
   const yours = groups(result), single = groups(alone);
   const most = Math.max(...yours.map(([, flops]) => flops), ...single.map(([, flops]) => flops));
-  const left = 126, right = 84, whole = width - left - right, tall = 13;
+  const left = 126, right = width < 480 ? 52 : 84, whole = width - left - right, tall = 13;
   const named = `${inputs.heads} ${inputs.heads === 1 ? "head" : "heads"}`;
   const parts = yours.flatMap(([name, flops], place) => {
     const y = 30 + place * 46;
@@ -91,8 +91,7 @@ function costs(result, alone, inputs, width) {
   });
   const title = `Operations: ${yours.map(([name, flops], place) => `${name} ${million(flops)} with ${named}, ${million(single[place][1])} with one`).join("; ")}.`;
   return drawing(width, 30 + 3 * 46, { role: "img", "aria-label": title, class: "v-plot" },
-    label(2, 14, `operations, million: ${named}`, { class: "v-text v-a-text" }),
-    label(2 + 7.2 * (24 + named.length), 14, "and one of the same total width", { class: "v-text v-soft" }), ...parts);
+    pieces(2, 14, [["million operations: ", "v-soft"], [named, "v-a-text v-strong"], [width < 480 ? " and one as wide" : " and a single one of the same total width", "v-soft"]]), ...parts);
 }
 
 const million = (flops) => fixed(flops / 1e6, flops < 1e5 ? 4 : flops < 1e6 ? 3 : 1);
@@ -103,7 +102,8 @@ function view(result, inputs, stage) {
   const loose = inputs.free ? "" : inputs.d_model % inputs.heads ? ` (${inputs.d_model} ÷ ${inputs.heads}, rounded down)` : "";
   return {
     draw: [flow(result, inputs, stage.width), costs(result, alone, inputs, stage.width)],
-    outputs: { d_model: count(inputs.d_model), width: inputs.free ? String(inputs.width) : `${result.width} = d_model ÷ heads${loose ? ", rounded down" : ""}` },
+    outputs: { d_model: count(inputs.d_model), width: String(result.width) },
+    idle: inputs.free ? [] : ["width"],
     table: {
       caption: `One layer: ${inputs.n} tokens, d_model ${inputs.d_model}, ${inputs.heads} heads of width ${result.width}`,
       columns: ["step", "shape", "parameters", "operations"],

@@ -69,7 +69,7 @@ function names(points, frame, chosen) {
   const parts = [...points].sort((a, b) => rank(a) - rank(b)).flatMap((point) => {
     const long = point.key.length * 6.9;
     const own = point.key === chosen;
-    for (const [x, y] of [[point.x + 10, point.y + 4], [point.x - 10 - long, point.y + 4], [point.x - long / 2, point.y - 11], [point.x - long / 2, point.y + 21]]) {
+    for (const [x, y] of places(point, long, own ? 15 : 10)) {
       const box = [x, y - 11, x + long, y + 3];
       if (x < frame.inner.left - 4 || x + long > frame.inner.right + 16 || y < frame.inner.top || y > frame.inner.bottom || !free(box)) continue;
       taken.push(box);
@@ -79,6 +79,8 @@ function names(points, frame, chosen) {
   });
   return svg("g", { "aria-hidden": "true" }, ...parts);
 }
+
+const places = ({ x, y }, long, off) => [[x + off, y + 4], [x - off - long, y + 4], [x - long / 2, y - off - 2], [x - long / 2, y + off + 11]];
 
 // The chosen row's parameters, part by part.
 function parts(result, inputs, stage) {
