@@ -29,7 +29,7 @@ def words(text: str) -> str:
     """Without case, accents, punctuation, articles and spaces: "The Multi-Head attention." is
     "multiheadattention". A minus before a word or number stays, as "minus"."""
     text = text[: LONGEST * 4].translate(_SIGNS).replace("∞", "infinity")
-    text = unicodedata.normalize("NFKD", text.lower())
+    text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).lower())
     text = re.sub(r"(^|[\s(\[=,])-(?=[^\W_])", r"\1minus ", text)
     kept = "".join(
         one if unicodedata.category(one)[0] in "LN" or one in KEPT or one == "'" else " "

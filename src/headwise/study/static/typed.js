@@ -15,7 +15,7 @@ const notAnAnswer = (message) => new Problem("not-an-answer", message);
 
 export function words(text) {
   let given = signs([...text].slice(0, LONGEST * 4).join("")).replaceAll("∞", "infinity");
-  given = given.toLowerCase().normalize("NFKD");
+  given = given.normalize("NFKD").toLowerCase().normalize("NFKD");
   given = given.replace(/(^|[\s([=,])-(?=[\p{L}\p{N}])/gu, "$1minus ");
   const kept = [...given]
     .filter((one) => !/\p{Mn}/u.test(one))

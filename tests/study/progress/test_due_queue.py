@@ -1,0 +1,151 @@
+"""What is to be reviewed today."""
+
+from datetime import UTC
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from logbook import DAY, GUIDE, HOUR, MINUTE, NOON, deck, due, new_id, review, table
+
+from headwise.study.progress import DeckCard, Store, change_settings, queue, undo_review
+from headwise.study.progress import days as study_days
+
+CARDS = deck(*(f"card-{number}" for number in range(13)))
+
+
+def look(store, cards, at):
+    return queue(store, GUIDE, cards, clock=at, zone=UTC)
+
+
+def test_a_day_brings_a_few_new_cards_in_teaching_order(store):
+    assert due(store, CARDS, NOON, UTC) == [f"card-{number}" for number in range(10)]
+    assert look(store, CARDS, NOON).later == 3
+    change_settings(store, {"new_per_day": 2}, clock=NOON)
+    review(store, "card-0", 4, NOON)
+    assert due(store, CARDS, NOON, UTC) == ["card-1"]
+    assert due(store, CARDS, NOON + DAY, UTC) == ["card-1", "card-2"]
+
+
+def test_learning_cards_come_after_their_minutes(store):
+    change_settings(store, {"new_per_day": 2}, clock=NOON)
+    cards = deck("a", "b")
+    review(store, "a", 1, NOON)
+    assert due(store, cards, NOON + 1, UTC) == ["b"]
+    assert due(store, cards, NOON + MINUTE, UTC) == ["a", "b"]
+    assert [one.kind for one in look(store, cards, NOON + MINUTE).cards] == ["learning", "new"]
+
+
+def test_nobody_waits_for_the_last_minutes(store):
+    review(store, "a", 3, NOON)  # comes back after 10 minutes; nothing else is left
+    assert due(store, deck("a"), NOON + 1, UTC) == ["a"]
+
+
+# st3v3nmw/obsidian-spaced-repetition#294, #221
+def test_an_overdue_card_stays_listed_and_its_next_interval_counts_from_the_review(store):
+    state = review(store, "a", 4, NOON).state
+    assert state.due == NOON + 8 * DAY
+    for days in range(8, 39, 5):
+        assert due(store, deck("a"), NOON + days * DAY, UTC) == ["a"]
+    late = NOON + 38 * DAY
+    after = review(store, "a", 3, late).state
+    assert after.due > late + 8 * DAY
+    assert (after.due - late) % DAY == 0
+
+
+def test_the_longest_waiting_card_comes_first(store):
+    for number, card in enumerate("cab"):
+        review(store, card, 4, NOON + number * HOUR)
+    assert due(store, deck("a", "b", "c"), NOON + 9 * DAY, UTC) == ["c", "a", "b"]
+
+
+def test_a_card_with_another_answer_is_offered_again_and_keeps_its_history(store):
+    review(store, "a", 4, NOON)
+    changed = [DeckCard("a", 2)]
+    (found,) = look(store, changed, NOON + DAY).cards
+    assert (found.kind, found.rev) == ("changed", 2)
+    state = review(store, "a", 3, NOON + DAY, rev=2).state
+    assert (state.reviews, state.rev) == (2, 2)
+    assert due(store, changed, NOON + DAY + 1, UTC) == []
+
+
+def test_cards_that_left_the_deck_are_not_asked(store):
+    review(store, "gone", 4, NOON)
+    assert due(store, deck("a"), NOON + 30 * DAY, UTC) == ["a"]
+    assert len(table(store, "reviews")) == 1
+
+
+def test_the_queue_says_when_the_next_card_comes(store):
+    state = review(store, "a", 4, NOON).state
+    found = look(store, deck("a"), NOON + HOUR)
+    assert (found.cards, found.next_due, found.later, found.done) == ([], state.due, 0, 1)
+    assert look(store, deck(), NOON).next_due is None
+
+
+def test_what_can_be_undone_is_the_last_review_that_counts(store):
+    cards = deck("a", "b")
+    assert look(store, cards, NOON).undo is None
+    first, second = new_id(), new_id()
+    review(store, "a", 3, NOON, id=first)
+    review(store, "b", 3, NOON + 1, id=second)
+    assert look(store, cards, NOON + 2).undo == second
+    undo_review(store, id=new_id(), undoes=second, clock=NOON + 3)
+    found = look(store, cards, NOON + 4)
+    assert (found.undo, found.done) == (first, 1)
+
+
+def test_a_clock_that_was_set_back_is_told(store):
+    review(store, "a", 3, NOON)
+    assert look(store, deck("a"), NOON - 30_000).told == ""
+    told = look(store, deck("a"), NOON - 30 * DAY).told
+    assert "was the clock set back?" in told
+    assert "No review is lost" in told
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdefg"), st.integers(1, 4), st.integers(0, 3 * DAY)), max_size=25),
+    st.integers(0, 12),
+    st.integers(0, 60 * DAY),
+)
+def test_every_card_is_asked_waits_or_is_known_to_come(tmp_path_factory, steps, room, later):
+    store = Store(tmp_path_factory.mktemp("queue") / "p.sqlite3")
+    cards = deck(*"abcdefg")
+    change_settings(store, {"new_per_day": room}, clock=NOON)
+    at = NOON
+    for card, rating, gap in steps:
+        at += gap + 1
+        review(store, card, rating, at)
+    found = look(store, cards, at + later)
+    asked = [one.card for one in found.cards]
+    assert len(set(asked)) == len(asked)
+    seen = {card for card, _, _ in steps}
+    ends = study_days.end_of_day(at + later, zone=UTC)
+    for row in table(store, "states"):
+        card, state, when = row[1], row[2], row[6]
+        if state == "review":
+            assert (card in asked) == (when < ends)
+        elif when <= at + later:
+            assert card in asked
+    assert all(card in seen or room for card in asked)
+    assert sum(found.counts.values()) == len(asked)
+    assert found.next_due is None or found.next_due > at + later
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"day_start": "noon"}, "hours and minutes"),
+        ({"new_per_day": -1}, "from 0 to 9999"),
+        ({"new_per_day": True}, "from 0 to 9999"),
+        ({"shortcuts": 1}, "true or false"),
+        ({"colour": "red"}, "there is no setting 'colour'"),
+        ({"new_per_day": 5, "day_start": "25:00"}, "hours and minutes"),
+    ],
+)
+def test_settings_that_make_no_sense_change_nothing(store, change, says):
+    from headwise.study.progress import Refused
+
+    with pytest.raises(Refused, match=says):
+        change_settings(store, change, clock=NOON)
+    assert table(store, "settings") == []

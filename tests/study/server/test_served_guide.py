@@ -1,0 +1,150 @@
+"""Pages are built into a cache, again when the guide changes, never half; old versions are graded as such."""
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+from served import Served
+from small_guide import QUIZ, small_guide, store_formulas, write_guide
+
+from headwise.study.content import GuideError, load_guide
+from headwise.study.publishing import publish_guide
+from headwise.study.server import pages
+from headwise.study.server.build import build
+from headwise.study.server.pages import Site
+
+
+@pytest.fixture(autouse=True)
+def always_look(monkeypatch):
+    monkeypatch.setattr(pages, "LOOK_EVERY", 0.0)
+
+
+def later(folder, file, text):
+    """Write a file so that its time is another."""
+    path = folder / file
+    path.write_text(text, encoding="utf-8")
+
+
+def site_of(folder, cache, builder=build):
+    told = []
+    return Site(folder, cache, builder, told.append), told
+
+
+def page(site):
+    return (site.shown().pages / "second" / "index.html").read_text(encoding="utf-8")
+
+
+def test_pages_are_built_once_and_taken_from_the_cache_after(guide, tmp_path):
+    built = []
+
+    def counting(folder, out):
+        built.append(folder)
+        return build(folder, out)
+
+    first, _ = site_of(guide.folder, tmp_path / "cache", counting)
+    again, _ = site_of(guide.folder, tmp_path / "cache", counting)
+    assert first.shown() == again.shown()
+    assert len(built) == 1
+    assert not list((tmp_path / "cache").rglob(".building-*"))
+
+
+def test_a_changed_guide_is_built_again_while_the_old_pages_are_served(guide, tmp_path):
+    site, told = site_of(guide.folder, tmp_path / "cache")
+    assert "Heads are joined" in page(site)
+    text = (guide.folder / "activities" / "20-second.md").read_text()
+    later(
+        guide.folder,
+        "activities/20-second.md",
+        text.replace("Heads are joined", "Heads are laid side by side"),
+    )
+    site.shown()
+    site.wait()
+    assert "Heads are laid side by side" in page(site)
+    assert told == ["The guide has changed: its pages are built again."]
+
+
+def test_a_guide_that_breaks_keeps_its_old_pages_and_the_error_is_told(guide, tmp_path):
+    site, told = site_of(guide.folder, tmp_path / "cache")
+    before = site.shown()
+    later(guide.folder, "activities/14-first.quiz.toml", QUIZ.replace('kind = "single"', 'kind = "singel"'))
+    site.shown()
+    site.wait()
+    assert site.shown() == before
+    assert "14-first.quiz.toml:" in told[0]
+    assert "The pages stay as they were" in told[0]
+    later(
+        guide.folder, "activities/14-first.quiz.toml", QUIZ.replace("How many heads?", "How many are they?")
+    )
+    site.shown()
+    site.wait()
+    assert site.shown() != before
+
+
+def test_a_guide_that_was_broken_before_the_start_shows_its_last_whole_pages(guide, tmp_path):
+    before = site_of(guide.folder, tmp_path / "cache")[0].shown()
+    later(guide.folder, "guide.toml", "id = ")
+    site, told = site_of(guide.folder, tmp_path / "cache")
+    assert site.shown() == before
+    assert "guide.toml:1: this is not TOML" in told[0]
+
+
+def test_a_broken_guide_that_was_never_built_is_refused(guide, tmp_path):
+    later(guide.folder, "guide.toml", "id = ")
+    with pytest.raises(GuideError, match=r"guide\.toml:1"):
+        site_of(guide.folder, tmp_path / "cache")
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+
+
+def test_pages_that_nobody_used_leave_the_cache(guide, tmp_path, monkeypatch):
+    site, _ = site_of(guide.folder, tmp_path / "cache")
+    old = site.shown().pages.parent
+    monkeypatch.setattr(pages, "OLD", -1.0)
+    text = (guide.folder / "activities" / "20-second.md").read_text()
+    later(guide.folder, "activities/20-second.md", text.replace("joined", "joint"))
+    fresh, _ = site_of(guide.folder, tmp_path / "cache")
+    assert fresh.shown().pages.is_dir()
+    assert not old.exists()
+
+
+def test_a_frozen_version_is_graded_by_its_own_key_and_answers_carry_over(tmp_path):
+    folder = tmp_path / "small"
+    publish_guide(small_guide(folder), "The first", datetime(2026, 11, 30, tzinfo=UTC))
+    changed = QUIZ.replace("answer = 86753", "answer = 97\nrev = 2").replace(
+        '"SECRETWORD"', '"other", "SECRETWORD"'
+    )
+    write_guide(folder, quiz=changed)
+    store_formulas(folder)
+    publish_guide(load_guide(folder), "The second", datetime(2026, 12, 1, tzinfo=UTC))
+    server = Served(folder, tmp_path)
+    try:
+
+        def answer(number, question, given, version, rev):
+            body = {"id": f"answer-{number:04d}", "version": version, "rev": rev, "given": given, "seed": 1}
+            return server.post(f"/api/quiz/{question}/answer", body)
+
+        assert answer(1, "how-many", "86753", "1", 1)[2]["result"]["correct"] is True
+        assert answer(2, "how-many", "97", "current", 2)[2]["result"]["correct"] is True
+        assert answer(3, "how-many", "97", "1", 2)[0] == 409
+        assert answer(4, "what-name", "other", "1", 1)[2]["result"]["correct"] is False
+        assert answer(5, "what-name", "other", "2", 1)[2]["result"]["correct"] is True
+        kept = server.get("/api/progress")[2]["answers"]
+        assert set(kept["how-many"]) == {"1", "2"}
+        assert kept["what-name"]["1"]["attempts"] == 2
+        frozen = server.get("/g/small/v/1/first-quiz/")[2]
+        assert 'data-mode="server"' in frozen
+        assert 'data-version="1"' in frozen
+        assert server.get("/g/small/v/1/answers.json")[0] == 404
+        assert server.get("/g/small/v/1/answers/")[0] == 404
+        assert server.get("/g/small/v/3/")[0] == 404
+    finally:
+        server.close()
+
+
+def test_a_change_is_looked_for_once_a_second_at_most(guide, tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "LOOK_EVERY", 60.0)
+    site, _ = site_of(guide.folder, tmp_path / "cache")
+    looks = []
+    monkeypatch.setattr(pages, "stamp", lambda folder: looks.append(time.monotonic()) or "other")
+    for _ in range(50):
+        site.shown()
+    assert looks == []

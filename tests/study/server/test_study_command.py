@@ -1,0 +1,127 @@
+"""`headwise study` from the outside: where it listens, what it says, how it ends."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from headwise.study.progress import Store, add_mark
+from headwise.study.server.run import PORT, listen
+
+
+@pytest.fixture
+def environment(tmp_path):
+    kept = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    return {
+        **kept,
+        "HEADWISE_STUDY_DATA": str(tmp_path / "data"),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "HOME": str(tmp_path),
+        "OMP_NUM_THREADS": "1",
+    }
+
+
+def command(*words):
+    return [sys.executable, "-c", "from headwise_command import run; run()", "study", *map(str, words)]
+
+
+def run(environment, *words, **more):
+    return subprocess.run(
+        command(*words), env=environment, capture_output=True, text=True, timeout=120, check=False, **more
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_told_to_stop(kept_guide, environment, ending, tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        words = command("--guide", kept_guide.folder, "--port", port, "--no-browser", "--profile", "ada")
+        with subprocess.Popen(
+            words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as program:
+            said = []
+            while "Ctrl+C" not in "".join(said):
+                line = program.stdout.readline()
+                assert line, program.stderr.read()
+                said.append(line)
+            text = "".join(said)
+            assert f"Port {port} can't be had" in text
+            address = re.search(r"http://127\.0\.0\.1:(\d+)/g/small/", text)[0]
+            with urllib.request.urlopen(address) as answer:
+                assert b"A small guide" in answer.read()
+            assert str(tmp_path / "data" / "ada.sqlite3") in text
+            program.send_signal(ending)
+            rest, errors = program.communicate(timeout=20)
+    assert errors == ""
+    if ending == signal.SIGINT:
+        assert "Stopped. All progress is kept." in rest
+        assert program.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--port", "70000"], "--port 70000: ports are 0"),
+        (["--guide", "{tmp}"], "there is no guide.toml"),
+        (["--profile", "../x", "--no-browser", "--guide", "{guide}"], "profile '../x'"),
+        (["--port", "5", "export"], "belong to `headwise study`"),
+        (["export", "--profile", "nobody"], "has no progress yet"),
+        (["import", "{tmp}/missing.json"], "can't be read"),
+        (["anki", "{tmp}"], "guide.toml"),
+        (["anki", "{guide}", "-o", "cards.zip"], "end in .apkg"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(kept_guide, environment, tmp_path, words, says):
+    filled = [word.format(tmp=tmp_path, guide=kept_guide.folder) for word in words]
+    done = run(environment, *filled)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("headwise: ")
+    assert says in line
+
+
+def test_progress_goes_out_and_in_again(environment, tmp_path, monkeypatch):
+    monkeypatch.setenv("HEADWISE_STUDY_DATA", environment["HEADWISE_STUDY_DATA"])
+    from headwise.study.progress import progress_file
+
+    store = Store(progress_file("ada"))
+    add_mark(store, id="mark-00001", guide="small", activity="first", done=True, clock=0)
+    store.close()
+    out = tmp_path / "out.json"
+    done = run(environment, "export", "--profile", "ada", "-o", out)
+    assert done.stdout == f"{out}: 0 reviews, 0 answers, 1 marks\n"
+    printed = run(environment, "export", "--profile", "ada").stdout
+    assert json.loads(printed)["marks"] == json.loads(out.read_text())["marks"]
+    done = run(environment, "import", out, "--profile", "eve")
+    assert done.stdout == "Added 0 reviews, 0 answers, 1 marks; 0 entries were there already.\n"
+    out.write_text(out.read_text()[:-20])
+    done = run(environment, "import", out, "--profile", "eve")
+    assert done.returncode == 2
+    assert "nothing was changed" in done.stderr
+    done = run(environment, "export", "--profile", "ada", "-o", tmp_path / "nowhere" / "out.json")
+    assert done.returncode == 2
+    assert "can't be written" in done.stderr
+
+
+def test_the_usual_port_is_taken_if_it_is_free_and_another_if_not():
+    said = []
+    try:
+        first = listen(None, said.append)
+    except OSError:
+        pytest.skip("no ports here")
+    second = listen(first.getsockname()[1], said.append)
+    assert second.getsockname()[1] != first.getsockname()[1]
+    assert first.getsockname()[0] == second.getsockname()[0] == "127.0.0.1"
+    assert f"{second.getsockname()[1]} is taken instead" in said[-1]
+    assert first.getsockname()[1] == PORT or said
+    first.close()
+    second.close()
