@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("anki.collection")
 
-from collection import Anki
+from anki_itself import Anki
 
 
 @pytest.fixture
