@@ -115,7 +115,9 @@ def _typed(key: Key, question: Question, guide: Guide | None, to_html: Rendering
         key["answer"] = _number(question, guide, file)
         key["tolerance"], key["unit"] = question.tolerance, question.unit
         unit = f"{NO_BREAK}{question.unit}" if question.unit else ""
-        key["right"] = to_html(f"{written(key['answer'])}{unit}")
+        named = guide.facts[question.fact] if guide is not None and question.answer is None else None
+        number = written(key["answer"]) if named is None else named.number  # as prose writes it: 6.988 × 10⁻⁴
+        key["right"] = to_html(f"{number}{unit}")
 
 
 def _number(question: Question, guide: Guide | None, file: str) -> float | int:
