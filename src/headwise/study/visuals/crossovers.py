@@ -97,8 +97,9 @@ def comparison(n: int, d: int, own: float, recurrent: float) -> str:
     if own == recurrent:
         return f"At n = {count(n)} a self-attention and a recurrent layer cost the same: n = d."
     ratio = recurrent / own
-    cheaper = "self-attention" if ratio > 1 else "a recurrent layer"
+    names = ("self-attention", "a recurrent layer")
+    cheaper, dearer = names if ratio > 1 else names[::-1]
     return (
-        f"At n = {count(n)}, {cheaper} is {fixed(max(ratio, 1 / ratio), 1)} times cheaper; the two cost the "
-        f"same at n = d = {count(d)}."
+        f"At n = {count(n)}, {cheaper} is {fixed(max(ratio, 1 / ratio), 1)} times cheaper than {dearer}; the "
+        f"two cost the same at n = d = {count(d)}."
     )

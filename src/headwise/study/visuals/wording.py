@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Decimal
 
-MINUS, SPACE = "−", " "  # a true minus, a space that keeps a number and its unit on one line
+MINUS, SPACE = "−", "\u00a0"  # a true minus, a space that keeps a number and its unit on one line
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

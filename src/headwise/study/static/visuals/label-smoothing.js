@@ -35,12 +35,12 @@ function shares(result, inputs, width) {
     ];
   });
   const others = count(Number(inputs.vocabulary) - 1);
-  return drawing(width, top + 2 * tall + 30, {
+  return drawing(width, top + 2 * tall + 46, {
     role: "img", class: "v-plot",
     "aria-label": `The target gives the right token ${fixed(result.right, 3)}, the model ${fixed(inputs.confidence, 3)}; the rest is shared by ${others} others.`,
   },
   label(left, 18, "the right token", { class: "v-text v-soft" }),
-  label(width - 12, 18, others === "1" ? "the other token" : `shared by ${others} others`, { class: "v-text v-soft v-end" }), ...parts);
+  label(width - 12, top + 2 * tall + 34, others === "1" ? "the other token" : `shared by ${others} others`, { class: "v-text v-soft v-end" }), ...parts);
 }
 
 function view(result, inputs, stage) {

@@ -70,8 +70,8 @@ function view(result, inputs, stage) {
     return label(left + keys * cell + 10, top + (query + 0.5) * cell, number ? `${number} × ${fixed(weights[query], 3)}` : "nothing: output 0", { class: "v-text v-soft v-middle" });
   }) : [];
   const axes = svg("g", { "aria-hidden": "true" },
-    label(left, 14, "keys →", { class: "v-text v-soft" }),
-    label(2, top - 8, "queries ↓", { class: "v-text v-soft" }),
+    label(roomy ? left : left + 28, 14, "keys →", { class: "v-text v-soft" }),
+    label(2, roomy ? top - 8 : 14, "queries ↓", { class: "v-text v-soft" }),
     rowLabels(rowNames, { x: left - 8, y: top, tall: cell }),
     columnLabels(columnNames, { x: left, y: top - 8, wide: cell, turned: roomy }),
     ...(cell >= 14 ? counts : []),

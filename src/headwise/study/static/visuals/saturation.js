@@ -24,13 +24,15 @@ function row(scores) {
 const WAYS = [["plain", "not scaled", "v-b"], ["scaled", "÷ √d_k", "v-a"]];
 
 function bars(result, stage, width) {
-  const each = (width - 24) / 2, tall = 120, top = 62;
+  const each = (width - 24) / 2, tall = 120, top = each > 240 ? 62 : 78;
   const parts = WAYS.flatMap(([way, name, style], place) => {
     const { weights, largest, gradient } = result[way];
     const left = place * (each + 24), wide = each / weights.length;
     return [
       label(left, 15, name, { class: `v-text v-strong ${style}-text` }),
-      label(left, 33, `largest weight ${fixed(largest, 2)}, gradient ${fixed(gradient, 3)}`, { class: "v-text v-soft" }),
+      ...(each > 240
+        ? [label(left, 33, `largest weight ${fixed(largest, 2)}, gradient ${fixed(gradient, 3)}`, { class: "v-text v-soft" })]
+        : [label(left, 33, `largest weight ${fixed(largest, 2)}`, { class: "v-text v-soft" }), label(left, 49, `gradient ${fixed(gradient, 3)}`, { class: "v-text v-soft" })]),
       svg("line", { x1: round(left), x2: round(left + each), y1: top, y2: top, class: "v-rule" }),
       label(left + each, top - 6, "weight 1", { class: "v-text v-soft v-end" }),
       ...weights.map((weight, key) => rectangle(left + key * wide + 2, top + tall * (1 - weight), wide - 4, tall * weight, { class: `v-bar ${style}` })),
@@ -45,7 +47,7 @@ function bars(result, stage, width) {
 const PANELS = [
   { title: "variance of q · k", log: true, min: 0.5, max: 2048, value: (one, way) => (way === "plain" ? one.variance : one.variance / one.d_k) },
   { title: "largest weight", min: 0, max: 1, value: (one, way) => one[way].largest },
-  { title: "gradient of softmax", min: 0, max: 0.4, value: (one, way) => one[way].gradient },
+  { title: "gradient of softmax", min: 0, max: 0.5, value: (one, way) => one[way].gradient },
 ];
 
 function panel({ title, log, min, max, value }, width, averages, d_k) {
@@ -62,7 +64,8 @@ function panel({ title, log, min, max, value }, width, averages, d_k) {
     frame.add(dot(frame, d_k, value(here, way), style));
     const beside = averages.find((one) => one.d_k === 32);
     const upper = value(beside, way) >= Math.max(...WAYS.map(([each]) => value(beside, each)));
-    frame.add(label(frame.x(32), frame.y(value(beside, way)) + (upper ? -9 : 17), name, { class: `v-text v-end v-halo-text ${style}-text` }));
+    const y = frame.y(value(beside, way));
+    frame.add(label(frame.x(32), upper || y + 20 > frame.inner.bottom ? y - 9 : y + 17, name, { class: `v-text v-end v-halo-text ${style}-text` }));
   }
   return frame.sheet;
 }

@@ -37,10 +37,14 @@ function view(result, inputs, stage) {
   frame.add(cursor(frame, result.step), line(frame, points(data, yours), "v-a"));
   frame.add(dot(frame, inputs.warmup, result.peak, "v-a", 4), dot(frame, result.step, result.rate, "v-b", 5));
   const named = [{ ...yours, text: models.find(same)?.text || "yours", style: "v-a-text v-strong" }, ...others.map((one) => ({ ...one, style: "v-soft" }))];
-  // beside the end of each line; where it is narrow, above its right part
-  const at = narrow && !log ? data.last * 0.5 : data.last;
-  const heights = apart(named.map((one) => frame.y(rateOf(one.width, one.warmup, at)) - (narrow ? 10 : 0)), 15, frame.inner.top, frame.inner.bottom - 8);
-  named.forEach((one, place) => frame.add(label(frame.inner.right + (narrow ? 0 : 7), heights[place], one.text, { class: `v-text v-middle v-halo-text ${narrow ? "v-end " : ""}${one.style}` })));
+  const rateAt = (one, step) => rateOf(one.width, one.warmup, step);
+  if (narrow) { // the highest line is named above it, the others below
+    const order = [...named].sort((one, another) => rateAt(another, data.last) - rateAt(one, data.last));
+    order.forEach((one, place) => frame.add(label(frame.inner.right, place ? frame.y(rateAt(order[place], data.last)) + 1 + 14 * place : frame.y(rateAt(one, log ? data.last / 20 : data.last / 2)) - 9, one.text, { class: `v-text v-end v-halo-text ${one.style}` })));
+  } else {
+    const heights = apart(named.map((one) => frame.y(rateAt(one, data.last))), 15, frame.inner.top, frame.inner.bottom - 8);
+    named.forEach((one, place) => frame.add(label(frame.inner.right + 7, heights[place], one.text, { class: `v-text v-middle ${one.style}` })));
+  }
   const right = frame.x(inputs.warmup) > frame.inner.right - 150;
   frame.add(label(frame.x(inputs.warmup) + (right ? -8 : 8), Math.max(frame.inner.top + 4, frame.y(result.peak) - 6), `peak ${power(result.peak, 2)} at step ${count(inputs.warmup)}`, { class: `v-text v-strong v-halo-text${right ? " v-end" : ""}` }));
   const marks = [...new Set([1, 100, 1000, inputs.warmup, 10000, 30000, data.last])].sort((a, b) => a - b);

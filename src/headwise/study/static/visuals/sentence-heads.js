@@ -50,7 +50,7 @@ function sentence(data, result, stage) {
 
 // A strip for every head: where the chosen token looks in it.
 function overview(data, result, inputs, stage) {
-  const across = stage.width >= 760 ? data.heads : stage.width >= 420 ? data.heads / 2 : data.heads / 4;
+  const across = stage.width >= 760 ? data.heads : stage.width >= 420 ? data.heads / 2 : data.heads / 3;
   const blocks = Math.ceil(data.heads / across), n = data.tokens.length;
   const left = 54, wide = (stage.width - left - 2) / across, tall = 18, gap = 6;
   const lines = [];

@@ -85,10 +85,11 @@ const places = ({ x, y }, long, off) => [[x + off, y + 4], [x - off - long, y + 
 // The chosen row's parameters, part by part.
 function parts(result, inputs, stage) {
   const total = result.parts.reduce((sum, part) => sum + part.parameters, 0);
-  const left = stage.width < 480 ? 138 : 164, whole = stage.width - left - 70, tall = 15, step = 22;
+  const narrow = stage.width < 480, left = narrow ? 138 : 164, top = narrow ? 44 : 28;
+  const whole = stage.width - left - (narrow ? 46 : 70), tall = 15, step = 22;
   const most = Math.max(...result.parts.map((part) => part.parameters));
   const lines = result.parts.flatMap((part, place) => {
-    const y = 28 + place * step, long = Math.max(1, (whole * part.parameters) / most);
+    const y = top + place * step, long = Math.max(1, (whole * part.parameters) / most);
     return [
       label(left - 8, y + tall / 2, part.name, { class: "v-text v-end v-middle" }),
       rectangle(left, y, long, tall, { class: "v-bar v-a" }),
@@ -97,9 +98,11 @@ function parts(result, inputs, stage) {
   });
   const row = stage.data.rows.find((one) => one.name === inputs.row);
   const printed = row.printed === null ? "none printed" : `printed ${row.printed}`;
-  return drawing(stage.width, 28 + result.parts.length * step + 4, {
+  return drawing(stage.width, top + result.parts.length * step + 4, {
     role: "img", class: "v-plot", "aria-label": `${inputs.row}: ${result.parts.map((part) => `${part.name} ${millions(part.parameters)} million`).join(", ")}.`,
-  }, label(2, 14, `${inputs.row}: ${millions(total)} million parameters (${printed})`, { class: "v-text v-strong v-b-text" }), ...lines);
+  },
+  label(2, 14, narrow ? inputs.row : `${inputs.row}: ${millions(total)} million parameters (${printed})`, { class: "v-text v-strong v-b-text" }),
+  narrow ? label(2, 31, `${millions(total)} million parameters (${printed})`) : null, ...lines);
 }
 
 function view(result, inputs, stage) {

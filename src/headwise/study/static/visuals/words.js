@@ -1,6 +1,6 @@
 // Numbers in words, letter by letter as headwise.study.visuals.wording writes them.
 
-const MINUS = "−", SPACE = " ";
+const MINUS = "−", SPACE = "\u00a0";
 const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
 
 // With so many decimal places and commas between thousands.
