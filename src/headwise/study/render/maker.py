@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from urllib.parse import quote
 
 from markupsafe import Markup, escape
@@ -91,7 +92,7 @@ class Maker:
         found = self.guide.source(anchor)
         return SourceView(
             id=found.id,
-            label=found.label or found.id,
+            label=place_name(found.label or found.id),
             kind=kinds.SOURCE.get(found.kind, kinds.Kind(found.kind, "paragraph")),
             url=found.url,
             href=f"{self.root}sources/#{quote(found.id)}",
@@ -130,7 +131,7 @@ class Maker:
         """A block of a lesson."""
         context = self.at(lesson.file, block.body_line or block.line)
         title = self.inline(block.title, lesson.file, block.line, links=False)
-        printed = Context(**{**vars(context), "printed": self.printed.get(f"{lesson.id}#{block.id}", "")})
+        printed = replace(context, printed=self.printed.get(f"{lesson.id}#{block.id}", ""))
         link = None
         if block.kind == "later":
             link = Link(block.options.get("link-title", ""), block.options.get("link", ""))
@@ -286,6 +287,11 @@ class Maker:
             questions=_revs(activity.questions) if isinstance(activity, Quiz) else "",
             cards=_revs(activity.cards) if isinstance(activity, Deck) else "",
         )
+
+
+def place_name(label: str) -> str:
+    """An anchor's label as a reader is shown it: "Section 3.2.2, paragraph 1", "Figure 2"."""
+    return f"Section {label}" if label[:1].isdigit() else label[:1].upper() + label[1:]
 
 
 def plain(html: Markup) -> str:

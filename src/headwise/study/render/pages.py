@@ -77,6 +77,7 @@ class Pages:
         self._permanent = permanent
         self._env = environment()
         self._order = list(guide.activities)
+        self._made: dict[str, list[PartView]] = {}
 
     def fill(self, page: str, title: str, *, root: str = "../", here: str = "", **more: Any) -> str:
         """A page by its template.
@@ -118,6 +119,11 @@ class Pages:
 
     def parts(self, root: str) -> list[PartView]:
         """The parts of the guide with their activities."""
+        if root not in self._made:
+            self._made[root] = self._parts(root)
+        return self._made[root]
+
+    def _parts(self, root: str) -> list[PartView]:
         maker = self._at(root)
         made = []
         for number, part in enumerate(self.guide.parts, start=1):

@@ -12,6 +12,7 @@ import headwise
 
 MOST = 64
 """Lines of source that are shown at most."""
+GAP = "    ...\n\n"
 _SHOWN_METHODS = ("forward", "__call__", "allow", "__init__")
 
 
@@ -45,6 +46,7 @@ def find(name: str) -> object:
     parts = name.split(".")
     if parts[0] != "headwise":
         raise LookupError(f"{name} is no name of the library: it begins with headwise.")
+    hasattr(headwise, "__all__")  # opens the package, which the command puts off: a name, not a module's
     found: object = headwise
     for index, part in enumerate(parts[1:], start=1):
         try:
@@ -83,7 +85,7 @@ def symbol(name: str) -> Symbol:
         source="".join(shown).rstrip() + "\n",
         file=file,
         line=max(line, 1),
-        cut=len(lines) - len(shown),
+        cut=len(lines) - len(shown) + shown.count(GAP),
     )
 
 
@@ -93,12 +95,19 @@ def _shown(found: object, lines: list[str]) -> list[str]:
         return lines
     if inspect.isclass(found):
         for name in _SHOWN_METHODS:
-            method = vars(found).get(name)
-            if inspect.isfunction(method):
-                head, body = lines[: _head(lines)], inspect.getsourcelines(method)[0]
-                room = MOST - len(head)
-                return head + (body if len(body) <= room else body[:room])
+            body = _source(vars(found).get(name))
+            if body:
+                head = lines[: _head(lines)]
+                return [*head, GAP, *body[: MOST - len(head)]]
     return lines[:MOST]
+
+
+def _source(method: object) -> list[str]:
+    """The lines of a method; none where it isn't written down, as those that dataclasses make."""
+    try:
+        return inspect.getsourcelines(method)[0] if inspect.isfunction(method) else []
+    except OSError:
+        return []
 
 
 def _head(lines: list[str]) -> int:

@@ -20,20 +20,17 @@
   apply();
   dark.addEventListener('change', apply);
   window.addEventListener('storage', (event) => { if (event.key === KEY) apply(); });
-  document.addEventListener('DOMContentLoaded', () => {
-    const button = document.querySelector('[data-theme-button]');
+  document.addEventListener('DOMContentLoaded', apply);
+  document.addEventListener('click', (event) => {
+    const button = event.target instanceof Element && event.target.closest('[data-theme-button]');
     if (!button) return;
-    button.hidden = false;
-    button.addEventListener('click', () => {
-      const next = root.dataset.theme === 'dark' ? 'light' : 'dark';
-      try {
-        localStorage.setItem(KEY, next);
-        apply();
-      } catch {
-        root.dataset.theme = next; // for this page alone
-        button.setAttribute('aria-pressed', String(next === 'dark'));
-      }
-    });
-    apply();
+    const next = root.dataset.theme === 'dark' ? 'light' : 'dark';
+    try {
+      localStorage.setItem(KEY, next);
+      apply();
+    } catch {
+      root.dataset.theme = next; // for this page alone
+      button.setAttribute('aria-pressed', String(next === 'dark'));
+    }
   });
 })();

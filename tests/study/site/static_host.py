@@ -1,0 +1,67 @@
+"""A static host on this machine, as plain as one can be, at a path of one's choice; and a browser's page that
+notes whatever goes wrong."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from functools import partial
+from urllib.parse import urlsplit
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+class Host:
+    """Serves a folder's content below /."""
+
+    def __init__(self, folder):
+        self._server = http.server.ThreadingHTTPServer(
+            ("127.0.0.1", 0), partial(_Quiet, directory=str(folder))
+        )
+        self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class Visit:
+    """A visit of a site: `problems` holds errors of its console, files that aren't there, and requests to
+    anything but the host."""
+
+    def __init__(self, browser, address, **options):
+        self.problems = []
+        self.address = address
+        self.context = browser.new_context(**{"color_scheme": "light", **options})
+        self.context.route("**/*", self._watch)
+        self.page = self.context.new_page()
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("response", self._answered)
+
+    def _watch(self, route):
+        url = route.request.url
+        if urlsplit(url).hostname not in ("127.0.0.1", None) and not url.startswith("data:"):
+            self.problems.append(f"a request to {url}")
+            route.abort()
+        else:
+            route.continue_()
+
+    def _said(self, message):
+        if message.type in ("error", "warning"):
+            self.problems.append(f"{self.page.url}: {message.text}")
+
+    def _answered(self, response):
+        if response.status >= 400:
+            self.problems.append(f"{response.status} {response.url}")
+
+    def open(self, path=""):
+        self.page.goto(f"{self.address}/{path}", wait_until="networkidle")
+        return self.page
+
+    def close(self):
+        self.context.close()

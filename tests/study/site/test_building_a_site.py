@@ -1,0 +1,127 @@
+"""Writing a site: whole or not at all, the same bytes every time, and nothing else destroyed."""
+
+import os
+import shutil
+
+import pytest
+from small_guide import FIRST, small_guide, write_guide
+from typer.testing import CliRunner
+
+from headwise.study import site
+from headwise.study.content import load_guide
+from headwise.study.errors import GuideError
+from headwise.study.site import BuildError, build_site
+
+
+def tree(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+
+
+def beside(folder):
+    return sorted(path.name for path in folder.parent.iterdir())
+
+
+def test_building_twice_gives_the_same_bytes(guide, tmp_path):
+    out = tmp_path / "out" / "site"
+    count = build_site(guide, out)
+    first = tree(out)
+    assert len(first) == count
+    assert first[".nojekyll"] == b""
+    build_site(load_guide(guide.folder), out)
+    assert tree(out) == first
+    assert beside(out) == ["site"]
+
+
+def test_a_faulty_guide_leaves_the_old_site(guide, tmp_path):
+    out = tmp_path / "out" / "site"
+    build_site(guide, out)
+    before = tree(out)
+    write_guide(guide.folder, first=FIRST.replace('print("width"', 'print(1 / 0, "width"'))
+    with pytest.raises(GuideError, match="division by zero") as caught:
+        build_site(load_guide(guide.folder), out)
+    assert caught.value.file.endswith("10-first.md")
+    assert tree(out) == before
+    assert beside(out) == ["site"]
+
+
+@pytest.mark.parametrize("failing", ["write", "swap"])
+def test_a_full_disk_leaves_the_old_site(guide, tmp_path, monkeypatch, failing):
+    out = tmp_path / "out" / "site"
+    build_site(guide, out)
+    before = tree(out)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    if failing == "write":
+        monkeypatch.setattr(site, "write", full)
+    else:
+        real, calls = os.replace, []
+
+        def second_fails(source, target):
+            calls.append(target)
+            if len(calls) == 2:
+                full()
+            real(source, target)
+
+        monkeypatch.setattr(site.os, "replace", second_fails)
+    with pytest.raises(BuildError, match="No space left"):
+        build_site(guide, out)
+    monkeypatch.undo()
+    assert tree(out) == before
+    assert beside(out) == ["site"]
+
+
+def test_a_folder_with_something_else_is_refused(guide, tmp_path):
+    out = tmp_path / "work"
+    out.mkdir()
+    (out / "thesis.txt").write_text("years of work")
+    with pytest.raises(BuildError, match="no earlier site of small"):
+        build_site(guide, out)
+    assert (out / "thesis.txt").read_text() == "years of work"
+
+
+def test_a_file_a_link_and_the_guide_itself_are_refused(guide, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("x")
+    with pytest.raises(BuildError, match="is no folder"):
+        build_site(guide, file)
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path, target_is_directory=True)
+    with pytest.raises(BuildError, match="is no folder"):
+        build_site(guide, link)
+    for folder in (guide.folder, guide.folder.parent):
+        with pytest.raises(BuildError, match="holds the guide itself"):
+            build_site(guide, folder)
+
+
+def test_an_empty_folder_is_taken(guide, tmp_path):
+    out = tmp_path / "empty"
+    out.mkdir()
+    build_site(guide, out)
+    assert (out / "index.html").is_file()
+
+
+def test_files_of_an_older_site_go(tmp_path):
+    guide = small_guide(tmp_path / "g")
+    out = tmp_path / "site"
+    build_site(guide, out)
+    (out / "old-activity").mkdir()
+    (out / "old-activity" / "index.html").write_text("old")
+    build_site(guide, out)
+    assert not (out / "old-activity").exists()
+
+
+def test_the_command_builds_and_tells_faults_in_a_line(guide, tmp_path):
+    from headwise.cli.app import app
+
+    out = tmp_path / "site"
+    result = CliRunner().invoke(app, ["study", "build", str(guide.folder), "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    assert f"{out}: {len(tree(out))} files" in result.output.replace("\n", "")
+    shutil.copy(guide.folder / "activities" / "20-second.md", guide.folder / "activities" / "21-twin.md")
+    result = CliRunner().invoke(app, ["study", "build", str(guide.folder), "-o", str(out)])
+    assert result.exit_code == 2
+    assert "21-twin.md" in result.output

@@ -1,0 +1,160 @@
+"""Versions: frozen, checked, never altered, readable byte for byte."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from small_guide import FIRST, store_formulas, write_guide
+from typer.testing import CliRunner
+
+from headwise.study import versions
+from headwise.study.content import load_guide
+from headwise.study.errors import GuideError
+from headwise.study.publishing import publish_guide
+from headwise.study.render.pages import Version
+from headwise.study.site import build_site, render_site
+
+DAY = datetime(2026, 11, 30, 9, 30, tzinfo=UTC)
+
+
+@pytest.fixture
+def twice(guide):
+    """A guide with two versions; the second has another first lesson and lacks a block."""
+    publish_guide(guide, "The first one", DAY)
+    write_guide(
+        guide.folder, first=FIRST.replace("Four linears", "Four projections").replace("#simple", "#simpler")
+    )
+    store_formulas(guide.folder)
+    changed = load_guide(guide.folder)
+    publish_guide(changed, "Other  words\nin a title", DAY.replace(month=12, day=1))
+    return changed
+
+
+def test_versions_are_numbered_dated_and_noted(twice):
+    assert versions.published(twice.folder) == [
+        Version(1, "2026-11-30T09:30:00Z", "The first one"),
+        Version(2, "2026-12-01T09:30:00Z", "Other words in a title"),
+    ]
+
+
+def test_an_old_version_is_served_as_it_was(guide, tmp_path):
+    publish_guide(guide, "One", DAY)
+    frozen = versions.files(guide.folder, 1)
+    write_guide(guide.folder, first=FIRST.replace("Four linears", "Four projections"))
+    changed = load_guide(guide.folder)
+    publish_guide(changed, "Two", DAY)
+    assert versions.files(guide.folder, 1) == frozen
+    out = tmp_path / "site"
+    build_site(changed, out)
+    for name, content in frozen.items():
+        assert (out / "v" / "1" / name).read_bytes() == content
+    assert b"Four linears" in frozen["first/index.html"]
+    assert b"Four projections" in (out / "v" / "2" / "first" / "index.html").read_bytes()
+
+
+def test_a_frozen_page_says_so_and_leads_to_the_current_one(twice):
+    page = versions.read(twice.folder, 1, "first/index.html").decode()
+    assert "<strong>Version 1</strong>, frozen on <time" in page
+    assert 'datetime="2026-11-30T09:30:00Z">2026-11-30</time>' in page
+    assert '<link rel="canonical" href="../../../first/">' in page
+    assert 'data-version="1"' in page
+    front = versions.read(twice.folder, 1, "index.html").decode()
+    assert '<link rel="canonical" href="../../">' in front
+    assert 'href="../../versions/"' in front
+
+
+def test_a_permanent_link_leads_to_the_newest_version_that_has_the_block(twice):
+    page = render_site(twice, "static")["first/index.html"].decode()
+    assert 'class="permalink" href="../v/2/first/#ours"' in page
+    write_guide(twice.folder, first=FIRST.replace("#ours", "#brand-new"))
+    page = render_site(load_guide(twice.folder), "static")["first/index.html"].decode()
+    assert 'class="permalink" href="#brand-new"' in page
+    frozen = versions.read(twice.folder, 1, "first/index.html").decode()
+    assert 'class="permalink" href="#ours"' in frozen
+
+
+def test_what_didn_t_change_is_stored_once(twice):
+    stored = [path for path in (twice.folder / "versions" / "files").rglob("*") if path.is_file()]
+    named = [key for number in (1, 2) for key in versions.manifest(twice.folder, number).files.values()]
+    assert len(stored) == len(set(named)) < len(named)
+
+
+def test_a_version_is_never_altered(twice):
+    before = (twice.folder / "versions" / "2.json").read_bytes()
+    with pytest.raises(GuideError, match="version 2 exists"):
+        versions.publish(twice, {"index.html": b"other"}, Version(2, "2027-01-01T00:00:00Z", "again"))
+    with pytest.raises(GuideError, match="the next version is 3, not 5"):
+        versions.publish(twice, {"index.html": b"other"}, Version(5, "2027-01-01T00:00:00Z", "again"))
+    assert (twice.folder / "versions" / "2.json").read_bytes() == before
+
+
+def test_two_that_publish_at_once_don_t_overwrite_each_other(twice, monkeypatch):
+    publish_guide(twice, "Three", DAY)
+    monkeypatch.setattr(versions, "numbers", lambda folder: [1, 2])  # what the slower one saw a moment ago
+    with pytest.raises(GuideError, match="never altered"):
+        publish_guide(twice, "Another three", DAY)
+    monkeypatch.undo()
+    assert versions.manifest(twice.folder, 3).note == "Three"
+
+
+def test_check_finds_what_was_changed_lost_or_left_over(twice):
+    assert versions.check(twice.folder) == []
+    manifest = versions.manifest(twice.folder, 1)
+    page = versions._path(twice.folder, manifest.files["first/index.html"])
+    kept = page.read_bytes()
+    page.write_bytes(kept + b" ")
+    assert [error.message.split(":")[0] for error in versions.check(twice.folder)] == [
+        "first/index.html of version 1 was altered"
+    ]
+    with pytest.raises(GuideError, match="was altered"):
+        versions.read(twice.folder, 1, "first/index.html")
+    with pytest.raises(GuideError, match="was altered"):
+        publish_guide(twice, "Three", DAY)
+    page.unlink()
+    assert "missing" in versions.check(twice.folder)[0].message
+    page.write_bytes(kept)
+    (twice.folder / "versions" / "files" / "stray").write_text("x")
+    assert "no version holds this file" in versions.check(twice.folder)[0].message
+    (twice.folder / "versions" / "files" / "stray").unlink()
+    (twice.folder / "versions" / "1.json").rename(twice.folder / "versions" / "3.json")
+    assert any("version 1 is missing" in error.message for error in versions.check(twice.folder))
+    assert any("its name is changed" in error.message for error in versions.check(twice.folder))
+
+
+def test_the_server_gets_pages_for_itself_and_no_answers(twice):
+    page = versions.read(twice.folder, 1, "first-quiz/index.html")
+    served = versions.read(twice.folder, 1, "first-quiz/index.html", server=True)
+    assert page.replace(b'data-mode="static"', b'data-mode="server"', 1) == served
+    assert versions.read(twice.folder, 1, "answers.json") is not None
+    assert versions.read(twice.folder, 1, "answers.json", server=True) is None
+    assert versions.read(twice.folder, 1, "answers/index.html", server=True) is None
+    assert versions.read(twice.folder, 1, "../2.json") is None
+
+
+def test_versions_json_tells_which_is_newest_and_which_pages_there_are(twice):
+    data = json.loads(render_site(twice, "static")["versions.json"])
+    assert data["current"] == 2
+    assert [one["number"] for one in data["versions"]] == [1, 2]
+    assert data["pages"] == list(twice.activities)
+
+
+def test_a_note_is_needed(guide):
+    with pytest.raises(GuideError, match="needs a note"):
+        publish_guide(guide, "  ")
+    assert versions.numbers(guide.folder) == []
+
+
+def test_a_faulty_guide_is_not_published(guide):
+    write_guide(guide.folder, first=FIRST.replace("{{fact:model.width}}", "{{fact:no.such}}"))
+    with pytest.raises(GuideError):
+        publish_guide(load_guide(guide.folder), "One")
+    assert not (guide.folder / "versions").exists()
+
+
+def test_the_command_publishes_and_says_what(guide):
+    from headwise.cli.app import app
+
+    result = CliRunner().invoke(app, ["study", "publish", str(guide.folder), "--note", "The first one"])
+    assert result.exit_code == 0, result.output
+    assert "version 1 is published" in result.output
+    assert versions.numbers(guide.folder) == [1]

@@ -1,0 +1,231 @@
+"""The site in Chromium, from a plain static host: what a reader sees and does, by pointer and by keyboard."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+pytestmark = pytest.mark.browser
+
+PAGES = [
+    "",
+    "first/",
+    "first-mask/",
+    "first-quiz/",
+    "second/",
+    "deck/",
+    "more/",
+    "sources/",
+    "numbers/",
+    "library/",
+    "search/?q=head",
+    "progress/",
+    "versions/",
+    "answers/",
+    "v/1/",
+    "v/1/first/",
+    "v/2/first/",
+]
+PLACES = ["", "project/sub"]
+
+
+def unfold(page):
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    page.wait_for_timeout(50)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_on_any_page(visit, theme):
+    one = visit(color_scheme=theme)
+    found = []
+    for path in PAGES:
+        page = one.open(path)
+        unfold(page)
+        for violation in Axe().run(page).response["violations"]:
+            targets = [node["target"] for node in violation["nodes"]][:3]
+            found.append((path, violation["id"], targets))
+    assert found == []
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_page_loads_at_the_root_and_below_a_path(visit, place):
+    one = visit(place)
+    for path in PAGES:
+        page = one.open(path)
+        assert page.locator("h1").count() == 1, path
+        assert page.locator("main").count() == 1, path
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
+def test_no_page_scrolls_sideways(visit, width):
+    one = visit(viewport={"width": width, "height": 800})
+    for path in PAGES:
+        page = one.open(path)
+        unfold(page)
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0, (path, width, wide)
+
+
+def test_a_wide_box_is_reached_and_scrolled_by_keyboard(visit):
+    page = visit(viewport={"width": 320, "height": 700}).open("first/")
+    unfold(page)
+    boxes = page.locator(".scroll")
+    wide = [
+        place
+        for place in range(boxes.count())
+        if boxes.nth(place).evaluate("(box) => box.scrollWidth > box.clientWidth + 1")
+    ]
+    assert wide
+    for place in range(boxes.count()):
+        assert boxes.nth(place).get_attribute("tabindex") == ("0" if place in wide else None)
+    box = boxes.nth(wide[0])
+    box.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("(box) => box.scrollLeft > 0", arg=box.element_handle())
+
+
+def test_the_chosen_theme_is_kept_and_set_before_anything_is_drawn(visit):
+    one = visit()
+    page = one.open("first/")
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    page.get_by_role("button", name="Dark theme").click()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    one.context.add_init_script(
+        "new MutationObserver(() => { if (document.body && !window.atBody) "
+        "window.atBody = document.documentElement.dataset.theme; }).observe(document, "
+        "{ childList: true, subtree: true });"
+    )
+    page = one.open("second/")
+    assert page.evaluate("window.atBody") == "dark"
+    assert page.get_by_role("button", name="Dark theme").get_attribute("aria-pressed") == "true"
+
+
+def test_the_systems_theme_holds_until_one_is_chosen(visit):
+    page = visit(color_scheme="dark").open("first/")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.emulate_media(color_scheme="light")
+    page.wait_for_function("document.documentElement.dataset.theme === 'light'")
+
+
+def test_the_skip_link_comes_first_and_leads_to_the_text(visit):
+    page = visit().open("first/")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_arrow_keys_scroll_and_turn_no_page(visit):
+    page = visit(viewport={"width": 800, "height": 500}).open("first/")
+    address = page.url
+    for key in ("ArrowRight", "ArrowLeft", "ArrowDown", "ArrowDown"):
+        page.keyboard.press(key)
+    page.wait_for_function("scrollY > 0")
+    assert page.url == address
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "S3.SS2.SSS2.p1",
+        "S3.SS2.SSS2.p1.6",
+        "S3.SS2.SSS2.p1.1",
+        "https://arxiv.org/html/1706.03762v7#S3.SS2.SSS2.p1.6",
+    ],
+)
+@pytest.mark.parametrize("place", PLACES)
+def test_any_id_of_the_paper_opens_the_block(visit, asked, place):
+    one = visit(place)
+    page = one.open("second/")
+    page.get_by_role("searchbox", name="Search the guide").fill(asked)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/first/#ours")
+
+
+def test_search_finds_words_and_says_how_many(visit):
+    page = visit().open("search/")
+    page.get_by_role("searchbox", name="Search for").fill("joined")
+    page.wait_for_selector(".result")
+    assert "result" in page.locator("[data-search-told]").inner_text()
+    assert page.locator(".result a").first.get_attribute("href") == "../second/#join"
+    page.get_by_role("searchbox", name="Search for").fill("zzzz")
+    page.wait_for_function("document.querySelector('[data-search-told]').textContent.includes('Nothing')")
+
+
+def test_search_shows_markup_as_text(visit):
+    page = visit().open("search/?q=%3Cimg%20src%3Dx%3E")
+    assert page.locator("img").count() == 0
+
+
+def test_a_permanent_link_is_copied(visit):
+    one = visit()
+    one.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = one.open("first/")
+    page.locator("#ours .permalink").click()
+    page.wait_for_function("document.querySelector('.toast').textContent.includes('Permanent link copied')")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == f"{one.address}/v/2/first/#ours"
+    assert page.url.endswith("/first/#ours")
+    page = one.open(copied.removeprefix(one.address + "/"))
+    assert page.locator("#ours").is_visible()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_old_version_says_so_and_leads_to_the_same_place(visit, place):
+    one = visit(place)
+    page = one.open("v/1/first/#ours")
+    banner = page.locator("[data-banner]")
+    page.wait_for_function(
+        "document.querySelector('[data-newer]').textContent.includes('Version 2 is current')"
+    )
+    assert "Version 1, frozen on 2026-11-30" in banner.inner_text()
+    assert "Four linears" in page.locator("#ours").inner_text()
+    banner.get_by_role("link").click()
+    page.wait_for_url(f"{one.address}/first/#ours")
+    assert "Four projections" in page.locator("#ours").inner_text()
+
+
+def test_the_newest_version_says_that_it_is(visit):
+    page = visit().open("v/2/first/")
+    page.wait_for_function("document.querySelector('[data-newer]').textContent.includes('newest version')")
+
+
+def test_a_version_that_can_t_ask_says_it_may_be_old(visit):
+    one = visit()
+    one.context.route("**/versions.json", lambda route: route.abort())
+    page = one.open("v/1/first/")
+    page.wait_for_function("document.querySelector('[data-newer]').textContent.includes('may be newer')")
+    one.problems.clear()  # the browser tells of the request that was cut off
+
+
+def test_formulas_are_in_the_accessibility_tree(visit):
+    page = visit().open("first/")
+    assert page.get_by_role("math").count() >= 2
+    assert page.get_by_role("group", name="Formula: d k is the width over h.").count() == 1
+
+
+def test_lessons_cards_and_tables_can_be_read_without_scripts(visit):
+    page = visit(java_script_enabled=False).open("first/")
+    assert "Heads are" not in page.locator("main").inner_text()
+    assert page.locator(".equation math").count() == 1
+    page.locator("#ours details summary").click()
+    assert page.locator("#ours .code").is_visible()
+    assert page.locator("#see-mask table").count() == 1
+
+
+def test_a_link_into_a_folded_solution_opens_it(visit):
+    page = visit().open("first/#try-solution")
+    assert page.locator("#try-solution").evaluate("(one) => one.open")
+
+
+def test_print_opens_what_is_folded_but_no_solution(visit):
+    page = visit().open("first/")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("#ours .symbol").evaluate("(one) => one.open")
+    assert not page.locator("#try .solution").evaluate("(one) => one.open")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert not page.locator("#ours .symbol").evaluate("(one) => one.open")
+    page.emulate_media(media="print")
+    assert not page.locator(".top").is_visible()
+    shown = page.locator("#ours .source-place").first.evaluate(
+        "(one) => getComputedStyle(one, '::after').content"
+    )
+    assert "arxiv.org" in shown
