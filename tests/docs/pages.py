@@ -108,9 +108,13 @@ def pages() -> list[Page]:
     return [Page(path) for path in (*top, *sorted((ROOT / "docs").glob("**/*.md")))]
 
 
+GUIDE = ROOT / "guides" / "attention-is-all-you-need"
+TOPS = (ROOT, ROOT / "src" / "headwise", ROOT / "src" / "headwise" / "study", GUIDE, GUIDE / "activities")
+
+
 def is_file(name: str) -> bool:
-    """Whether a path (or pattern) leads somewhere, from the top or from the package."""
-    return any(any(top.glob(name)) for top in (ROOT, ROOT / "src" / "headwise"))
+    """Whether a path (or pattern) leads somewhere, from the top, the package, the study room or the guide."""
+    return any(any(top.glob(name)) for top in TOPS)
 
 
 def exists(name: str) -> bool:
