@@ -58,7 +58,8 @@ function power(text) {
   const place = text.indexOf("^");
   if (place < 0) return plain(text);
   const raised = plain(text.slice(place + 1).trim().replace(/^\(/, "").replace(/\)$/, ""));
-  return Math.abs(raised) > 400 ? NaN : plain(text.slice(0, place)) ** raised;
+  const base = plain(text.slice(0, place));
+  return Number.isNaN(base) || Math.abs(raised) > 400 ? NaN : base ** raised; // NaN ** 0 is 1
 }
 
 function plain(text) {

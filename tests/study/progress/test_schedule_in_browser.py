@@ -1,0 +1,126 @@
+"""The static export plans reviews in the browser: ts-fsrs and the `fsrs` package agree, and so do days."""
+
+import json
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from browser_modules import modules
+from logbook import DAY, HOUR, MINUTE, NOON
+from make_schedules import FILE
+
+from headwise.study.progress import days
+from headwise.study.progress.queue import DeckCard, sort_out
+from headwise.study.progress.schedule import Review, fold
+
+pytestmark = pytest.mark.browser
+
+FOLD = """async (cases) => {
+  const { after, previews } = await import("/schedule.js");
+  return cases.map(({ reviews }) => {
+    const states = [];
+    for (const review of reviews) states.push(after(states.at(-1) ?? null, review));
+    return { states, next: previews(states.at(-1), reviews.at(-1).at + 86400000) };
+  });
+}"""
+
+
+def test_both_schedulers_give_the_same_states_and_due_instants(chromium):
+    cases = json.loads(FILE.read_text(encoding="utf-8"))
+    with modules(chromium) as page:
+        found = page.evaluate(FOLD, cases)
+    assert len(found) == len(cases) > 50
+    for case, result in zip(cases, found, strict=True):
+        for wanted, state in zip(case["states"], result["states"], strict=True):
+            # ts-fsrs rounds what it remembers to eight digits after the point; all else is equal.
+            for name in ("stability", "difficulty"):
+                assert state.pop(name) == pytest.approx(wanted.pop(name), rel=1e-6, abs=1e-7), case["name"]
+            assert state == wanted, case["name"]
+        assert result["next"] == case["next"], case["name"]
+
+
+def test_reviews_of_one_instant_fold_alike(chromium):
+    reviews = [
+        {"id": name, "at": NOON, "rating": 3, "rev": 1} for name in ("aaaaaaaa", "bbbbbbbb", "cccccccc")
+    ]
+    with modules(chromium) as page:
+        found = page.evaluate("async (all) => (await import('/schedule.js')).fold(all)", reviews)
+        with pytest.raises(Exception, match="follows one at"):
+            page.evaluate(
+                "async (all) => { const m = await import('/schedule.js'); m.after(m.fold(all), all[0]); }",
+                reviews,
+            )
+    state = fold(Review(**review) for review in reviews).to_dict()
+    assert {name: found[name] for name in ("due", "last", "head", "reviews", "state")} == {
+        name: state[name] for name in ("due", "last", "head", "reviews", "state")
+    }
+
+
+DAYS = """async ([instants, start]) => {
+  const days = await import("/days.js");
+  return instants.map((at) => [days.dayOf(at, start), days.startOfDay(at, start), days.endOfDay(at, start)]);
+}"""
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe"])
+@pytest.mark.parametrize("start", ["04:00", "00:00", "02:30", "23:59"])
+def test_days_begin_at_the_same_instants(chromium, zone, start):
+    begin = days.instant(datetime(2026, 1, 1, tzinfo=UTC))
+    instants = [begin + number * (7 * HOUR + 13 * MINUTE) for number in range(1300)]
+    with modules(chromium, timezone_id=zone) as page:
+        found = page.evaluate(DAYS, [instants, start])
+    here = ZoneInfo(zone)
+    for at, (day, begins, ends) in zip(instants, found, strict=True):
+        assert day == days.day_of(at, start, here).isoformat()
+        assert begins == days.starts(days.day_of(at, start, here), start, here)
+        assert ends == days.end_of_day(at, start, here)
+
+
+QUEUE = """async ([deck, reviews, clock, ends, room]) => {
+  const { sortOut } = await import("/queue.js");
+  const { fold } = await import("/schedule.js");
+  const states = new Map(Object.entries(reviews).map(([card, list]) => [card, fold(list)]));
+  return sortOut(deck, states, { clock, ends, room });
+}"""
+
+
+@pytest.mark.parametrize("later", [0, MINUTE, 15 * MINUTE, DAY, 9 * DAY, 400 * DAY])
+@pytest.mark.parametrize("room", [0, 1, 5])
+def test_the_queue_is_the_same(chromium, later, room):
+    ratings = {"a": [3], "b": [1], "c": [4], "d": [4, 1], "e": [3, 3], "f": [2, 4, 1, 3]}
+    reviews = {
+        card: [
+            {"id": f"{card}{number}-------", "at": NOON + number * DAY, "rating": rating, "rev": 1}
+            for number, rating in enumerate(given)
+        ]
+        for card, given in ratings.items()
+    }
+    deck = [{"id": card, "rev": 2 if card == "c" else 1} for card in "gfedcbah"]
+    clock = NOON + 4 * DAY + later
+    with modules(chromium) as page:
+        found = page.evaluate(QUEUE, [deck, reviews, clock, clock + HOUR, room])
+    states = {card: fold(Review(**review) for review in listed) for card, listed in reviews.items()}
+    wanted = sort_out([DeckCard(**card) for card in deck], states, clock=clock, ends=clock + HOUR, room=room)
+    assert found == {
+        "cards": [due.to_dict() for due in wanted.cards],
+        "later": wanted.later,
+        "next_due": wanted.next_due,
+    }
+
+
+def test_shuffles_are_the_same_everywhere_and_reach_every_order(chromium):
+    with modules(chromium) as page:
+        found = page.evaluate(
+            """async () => {
+              const { shuffled } = await import("/study.js");
+              return Array.from({ length: 600 }, (_, seed) => shuffled([0, 1, 2, 3], seed));
+            }"""
+        )
+        again = page.evaluate("async () => (await import('/study.js')).shuffled([0, 1, 2, 3], 77)")
+    assert again == found[77]
+    assert all(sorted(order) == [0, 1, 2, 3] for order in found)
+    counts = {}
+    for order in found:
+        counts[tuple(order)] = counts.get(tuple(order), 0) + 1
+    assert len(counts) == 24
+    assert max(counts.values()) < 3 * min(counts.values()) + 10
