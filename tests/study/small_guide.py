@@ -1,4 +1,5 @@
 """A small guide with one of everything, written into a folder."""
+# ruff: noqa: E501 - the first line of a block is one line
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from headwise.study.render.texts import all_texts
 GUIDE = """
 id = "small"
 title = "A small guide"
-paper = { arxiv = "1706.03762v7", title = "A Paper", authors = "Somebody", year = 2017, html = "https://arxiv.org/html/1706.03762v7" }
+
 intro = "It has *one* of everything."
 
 [[parts]]
@@ -24,6 +25,13 @@ activities = ["first", "first-mask", "first-quiz"]
 [[parts]]
 title = "Second"
 activities = ["second", "deck", "more"]
+
+[paper]
+arxiv = "1706.03762v7"
+title = "A Paper"
+authors = "Somebody"
+year = 2017
+html = "https://arxiv.org/html/1706.03762v7"
 """
 
 ANCHORS = {
@@ -84,7 +92,7 @@ $$ d_k = {{value:model.width}} / h $$ (equation: width, words="d k is the width 
 The library has four.
 :::
 
-:::{later} #after sources=none reason="it came later" link="https://example.org/paper" link-title="A later paper"
+:::{later} #after sources=none reason="it came later" link="https://example.org/paper" link-title="A paper"
 Others went on.
 :::
 

@@ -18,11 +18,12 @@ def publish(
     with one_line_errors():
         from headwise.study.content import load_guide
         from headwise.study.errors import GuideError
-        from headwise.study.publishing import publish_guide
+        from headwise.study.publishing import publish_guide, refuse_faults
 
         try:
+            refuse_faults(guide)
             version = publish_guide(load_guide(guide), note)
         except GuideError as error:
-            more = f" (and {len(error.others)} more)" if error.others else ""
+            more = f" (and {len(error.others)} more: headwise study check {guide})" if error.others else ""
             raise UserError(f"{error}{more}") from error
         typer.echo(f"version {version.number} is published: {guide / 'versions' / f'{version.number}.json'}")

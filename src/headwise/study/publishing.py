@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 
 from headwise.study import versions
+from headwise.study.check import check_guide
 from headwise.study.content import Guide
+from headwise.study.errors import GuideError
 from headwise.study.render.pages import Version
 from headwise.study.site import render_site
+
+
+def refuse_faults(folder: Path) -> None:
+    """Refuse a guide that `headwise study check` has errors for: what is published stays for ever.
+
+    Raises:
+        GuideError: the first error; `others` of it holds the rest.
+    """
+    errors = [fault.error for fault in check_guide(folder) if not fault.warning]
+    if errors:
+        first = errors[0]
+        raise GuideError(first.message, first.file, first.line, others=errors[1:])
 
 
 def publish_guide(guide: Guide, note: str, now: datetime | None = None) -> Version:

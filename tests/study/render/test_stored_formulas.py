@@ -30,9 +30,9 @@ def test_a_changed_formula_is_refused_with_its_place_and_the_command(tmp_path):
     changed = FIRST.replace("The width is", "The $\\alpha_7$ width is")
     write_guide(tmp_path / "g", first=changed)
     guide = load_guide(tmp_path / "g")
+    texts = list(all_texts(guide))
     with pytest.raises(GuideError, match=r"alpha_7.*python -m headwise\.study\.authoring") as caught:
-        for text in all_texts(guide):
-            text.to_html(guide)
+        [text.to_html(guide) for text in texts]
     assert caught.value.file.endswith("10-first.md")
     assert "alpha_7" in changed.splitlines()[caught.value.line - 1]
 
@@ -95,7 +95,7 @@ def test_the_paper_s_guide_stores_no_style_and_every_formula():
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="formulas are made by Node.js")
 def test_a_failing_temml_is_told(tmp_path):
-    with pytest.raises(GuideError, match="Temml in .* failed"):
+    with pytest.raises(GuideError, match=r"Temml in .* failed"):
         converted([("x", False, "a.md", 3)], tmp_path)
 
 

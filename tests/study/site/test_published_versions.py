@@ -7,7 +7,8 @@ import pytest
 from small_guide import FIRST, store_formulas, write_guide
 from typer.testing import CliRunner
 
-from headwise.study import versions
+from headwise.study import publishing, versions
+from headwise.study.check import Fault, check_guide
 from headwise.study.content import load_guide
 from headwise.study.errors import GuideError
 from headwise.study.publishing import publish_guide
@@ -151,10 +152,25 @@ def test_a_faulty_guide_is_not_published(guide):
     assert not (guide.folder / "versions").exists()
 
 
-def test_the_command_publishes_and_says_what(guide):
+def test_the_command_publishes_a_guide_without_faults(guide, monkeypatch):
     from headwise.cli.app import app
 
-    result = CliRunner().invoke(app, ["study", "publish", str(guide.folder), "--note", "The first one"])
+    faults = [Fault(GuideError("no such word", "a.md", 7)), Fault(GuideError("odd", "b.md", 1), warning=True)]
+    monkeypatch.setattr(publishing, "check_guide", lambda folder: faults)
+    arguments = ["study", "publish", str(guide.folder), "--note", "The first one"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert "a.md:7: no such word" in result.output
+    assert versions.numbers(guide.folder) == []
+    del faults[0]
+    result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert "version 1 is published" in result.output
     assert versions.numbers(guide.folder) == [1]
+
+
+def test_check_looks_at_versions_too(twice):
+    path = next((twice.folder / "versions" / "files").rglob("??*/*"))
+    path.write_bytes(b"other")
+    messages = [str(fault) for fault in check_guide(twice.folder, run=False)]
+    assert any("was altered: a version stays as it was" in message for message in messages)

@@ -14,6 +14,7 @@ from headwise.study.check.links import check_links
 from headwise.study.check.maths import check_maths
 from headwise.study.check.numbers import check_numbers
 from headwise.study.check.order import check_order
+from headwise.study.check.published import check_published
 from headwise.study.check.questions import check_questions
 from headwise.study.check.rendering import check_rendering
 from headwise.study.check.sources import check_sources
@@ -35,6 +36,7 @@ RULES = (
     check_spelling,
     check_code,
     check_rendering,
+    check_published,
 )
 
 

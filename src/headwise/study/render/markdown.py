@@ -179,9 +179,7 @@ def _table_open(self: RendererHTML, tokens: Sequence[Token], index: int, options
         if token.type == "thead_close":
             break
         if token.type == "inline":
-            heads.append(
-                re.sub(r"[$*`\\{}]", "", fill.in_text(token.content, _context(env), token.meta["line"]))
-            )
+            heads.append(_bare(fill.in_text(token.content, _context(env), token.meta["line"])))
     label = ", ".join(filter(None, heads)) or "without headings"
     return f'<div class="table scroll" role="group" aria-label="Table: {escape(label)}"><table>\n'
 
@@ -195,7 +193,25 @@ def _cell(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any,
     align = _ALIGN.search(str(token.attrs.get("style", "")))
     scope = ' scope="col"' if token.tag == "th" else ""
     kind = f' class="{align[1]}"' if align else ""
-    return f"<{token.tag}{scope}{kind}>"
+    name = (
+        f' aria-label="{escape(_bare(tokens[index + 1].content))}"'
+        if _only_formulas(tokens[index + 1])
+        else ""
+    )
+    return f"<{token.tag}{scope}{kind}{name if scope else ''}>"
+
+
+def _only_formulas(inline: Token) -> bool:
+    """Has a heading no word beside formulas? Not every program that reads a page aloud reads those."""
+    children = inline.children or []
+    return bool(children) and all(
+        one.type == "math_inline" or (one.type == "text" and not one.content.strip()) for one in children
+    )
+
+
+def _bare(text: str) -> str:
+    """A heading's text without its marks."""
+    return re.sub(r"[$*`\\{}]", "", text)
 
 
 _RULES = {

@@ -3,15 +3,19 @@
 
 // Boxes that are wider than their place
 
-const sizes = new ResizeObserver((entries) => { for (const { target } of entries) reach(target); });
+const sizes = new ResizeObserver((entries) => { for (const { target } of entries) reach(target.closest('.scroll')); });
 
 function reach(box) {
-  if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+  if (box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1) box.tabIndex = 0;
   else box.removeAttribute('tabindex');
 }
 
-export function watchBoxes(within = document) {
-  for (const box of within.querySelectorAll('.scroll')) { reach(box); sizes.observe(box); }
+function watchBoxes(within = document) {
+  for (const box of within.querySelectorAll('.scroll')) {
+    reach(box);
+    sizes.observe(box);
+    for (const child of box.children) sizes.observe(child); // what is in it may grow
+  }
 }
 watchBoxes();
 document.fonts?.ready.then(() => document.querySelectorAll('.scroll').forEach(reach));
@@ -41,7 +45,7 @@ told.setAttribute('role', 'status');
 document.body.append(told);
 let hiding = 0;
 
-export function tell(text) {
+function tell(text) {
   told.textContent = text;
   told.classList.add('toast-shown');
   clearTimeout(hiding);
