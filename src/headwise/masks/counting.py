@@ -90,7 +90,8 @@ def _expanded(mask: Mask, frame: Frame, q_block: int, k_block: int) -> Tensor:
     """mask.tiles with every leading dimension that its blocks may have."""
     tiles = mask.tiles(frame, q_block, k_block)
     sample = mask.block(frame, slice(0, 1), slice(0, 1))
-    lead = torch.broadcast_shapes(tiles.shape[:-2], sample.shape[:-2])
+    # not torch.broadcast_shapes, whose first call imports torch's symbolic algebra: seconds
+    lead = torch.broadcast_tensors(tiles[..., :1, :1], sample)[0].shape[:-2]
     return tiles.expand(*lead, -(-frame.q_len // q_block), -(-frame.k_len // k_block))
 
 
