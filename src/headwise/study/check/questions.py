@@ -8,9 +8,11 @@ from pathlib import Path
 from headwise.study import answers_text
 from headwise.study.check.checking import Checking
 from headwise.study.content import Lesson, Question, Quiz
+from headwise.study.content.toml_lines import TomlLines
 from headwise.study.errors import GuideError
 
-Tell = Callable[[str], None]
+Tell = Callable[..., None]
+"""Takes what is wrong with a question, and the path from it to where."""
 
 FIELDS = {
     "single": ("options",),
@@ -40,8 +42,9 @@ def check_questions(checking: Checking) -> None:
     for activity in checking.guide.activities.values():
         if isinstance(activity, Quiz):
             file = checking.file(activity)
-            for question in activity.questions:
-                _check_question(checking, question, file)
+            lines = TomlLines(Path(file).read_text(encoding="utf-8"))
+            for number, question in enumerate(activity.questions):
+                _check_question(checking, question, file, lines, number)
         elif isinstance(activity, Lesson):
             known = checking.guide.questions()
             for block in activity.walk():
@@ -54,9 +57,9 @@ def check_questions(checking: Checking) -> None:
                     )
 
 
-def _check_question(checking: Checking, question: Question, file: str) -> None:
-    def tell(message: str) -> None:
-        checking.error(f"{question.id}: {message}", file, question.line)
+def _check_question(checking: Checking, question: Question, file: str, lines: TomlLines, number: int) -> None:
+    def tell(message: str, *place: str | int) -> None:
+        checking.error(f"{question.id}: {message}", file, lines["questions", number, *place])
 
     if not question.prompt.strip():
         tell("the prompt is empty")
@@ -67,7 +70,7 @@ def _check_question(checking: Checking, question: Question, file: str) -> None:
     check_place(checking, question.block, question.id, file, question.line)
     for name, empty in EMPTY.items():
         if name not in FIELDS[question.kind] and getattr(question, name) != empty:
-            tell(f'a question of kind "{question.kind}" has no {name}')
+            tell(f'a question of kind "{question.kind}" has no {name}', name)
     if question.kind in ("single", "multiple"):
         _check_options(question, tell)
     elif question.kind == "numeric":
@@ -79,12 +82,13 @@ def _check_question(checking: Checking, question: Question, file: str) -> None:
     else:
         _check_shape(checking, question, tell, file)
     field = {"numeric": "value", "text": "text", "shape": "shape"}.get(question.kind, "")
-    for number, mistake in enumerate(question.mistakes, 1):
+    for place, mistake in enumerate(question.mistakes):
         if not mistake.why.strip():
-            tell(f"mistake {number} has no why")
+            tell(f"mistake {place + 1} has no why", "mistakes", place)
         given = [name for name in ("value", "text", "shape") if getattr(mistake, name) is not None]
         if field and given != [field]:
-            tell(f"mistake {number} has {' and '.join(given) or 'no answer'}: give {field} and why")
+            what = " and ".join(given) or "no answer"
+            tell(f"mistake {place + 1} has {what}: give {field} and why", "mistakes", place)
 
 
 def check_place(checking: Checking, place: str, name: str, file: str, line: int) -> None:
@@ -111,11 +115,11 @@ def _check_options(question: Question, tell: Tell) -> None:
         tell(f"{right} options are correct: exactly one must be")
     elif question.kind == "multiple" and not right:
         tell("no option is correct: at least one must be, since nothing chosen is no answer")
-    for number, option in enumerate(question.options, 1):
+    for place, option in enumerate(question.options):
         if not option.text.strip():
-            tell(f"option {number} has no text")
+            tell(f"option {place + 1} has no text", "options", place)
         if not option.why.strip():
-            tell(f"option {number} has no why: {option.text!r}")
+            tell(f"option {place + 1} has no why: {option.text!r}", "options", place)
     _check_twice([option.text for option in question.options], "option", tell)
 
 
@@ -133,12 +137,13 @@ def _check_number(checking: Checking, question: Question, tell: Tell) -> None:
         tell("it needs answer = a number, or fact = the id of one")
         return
     if question.tolerance < 0:
-        tell(f"tolerance = {question.tolerance:g}: how far off still counts as right, 0 or more")
+        tell(f"tolerance = {question.tolerance:g}: how far off still counts as right, 0 or more", "tolerance")
     if not float(value).is_integer() and not question.tolerance and len(f"{value:.15g}") > 8:
         tell(f"nobody types {value!r}: give a tolerance")
-    for mistake in question.mistakes:
+    for place, mistake in enumerate(question.mistakes):
         if mistake.value is not None and abs(mistake.value - value) <= question.tolerance + 1e-9 * abs(value):
-            tell(f"the mistake {mistake.value:g} lies within the tolerance of the answer {value:g}")
+            message = f"the mistake {mistake.value:g} lies within the tolerance of the answer {value:g}"
+            tell(message, "mistakes", place)
 
 
 def _check_text(question: Question, tell: Tell) -> None:
@@ -147,17 +152,17 @@ def _check_text(question: Question, tell: Tell) -> None:
     right = {answers_text.words(text) for text in question.accept}
     if "" in right:
         tell("an accepted answer has no words left when case, punctuation and articles are")
-    for mistake in question.mistakes:
+    for place, mistake in enumerate(question.mistakes):
         if mistake.text is not None and answers_text.words(mistake.text) in right:
-            tell(f"the mistake {mistake.text!r} is accepted as right")
+            tell(f"the mistake {mistake.text!r} is accepted as right", "mistakes", place)
 
 
 def _check_items(question: Question, tell: Tell) -> None:
     if len(question.items) < 3:
         tell(f"it has {len(question.items)} items to put in order: give three or more")
-    for number, item in enumerate(question.items, 1):
+    for place, item in enumerate(question.items):
         if not item.why.strip():
-            tell(f"item {number} has no why: {item.text!r}")
+            tell(f"item {place + 1} has no why: {item.text!r}", "items", place)
     _check_twice([item.text for item in question.items], "item", tell)
 
 
@@ -174,9 +179,9 @@ def _check_shape(checking: Checking, question: Question, tell: Tell, file: str) 
     except GuideError as error:
         checking.error(error.message, error.file, error.line)
         return
-    for mistake in question.mistakes:
+    for place, mistake in enumerate(question.mistakes):
         if mistake.shape == shape:
-            tell(f"the mistake {mistake.shape} is the right answer")
+            tell(f"the mistake {mistake.shape} is the right answer", "mistakes", place)
 
 
 def _check_twice(texts: list[str], what: str, tell: Tell) -> None:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from headwise.models.parameters import PAPER_VOCABULARY, common_vocabularies, count_row, fitting_vocabularies
+from functools import lru_cache
+
+from headwise.models.parameters import (
+    PAPER_VOCABULARY,
+    ParameterCounts,
+    common_vocabularies,
+    count_row,
+    fitting_vocabularies,
+)
 from headwise.models.table3 import TABLE_3, find_row
 from headwise.study.computed.attention import attention_blocks, attention_parameters
 
@@ -10,7 +18,7 @@ from headwise.study.computed.attention import attention_blocks, attention_parame
 def layers_parameters(row: str) -> int:
     """Parameters of all layers of a row of table 3, with the biases of feed-forward networks and the norms,
     without embeddings."""
-    return count_row(find_row(row)).layers
+    return _counted(row).layers
 
 
 def layers_weights(row: str) -> int:
@@ -24,7 +32,7 @@ def layers_weights(row: str) -> int:
 
 def model_parameters(row: str, vocabulary: int = PAPER_VOCABULARY) -> int:
     """Parameters of a row of table 3, with one embedding matrix of so many tokens."""
-    return count_row(find_row(row), vocabulary).total
+    return _counted(row, vocabulary).total
 
 
 def parameter_difference(row: str, other: str, vocabulary: int = PAPER_VOCABULARY) -> int:
@@ -43,6 +51,12 @@ def fitting_vocabulary_high(row: str | None = None) -> int:
     return _fitting(row)[1]
 
 
+@lru_cache(maxsize=128)
+def _counted(row: str, vocabulary: int = PAPER_VOCABULARY) -> ParameterCounts:
+    return count_row(find_row(row), vocabulary)
+
+
+@lru_cache(maxsize=32)
 def _fitting(row: str | None) -> tuple[int, int]:
     if row is None:
         return common_vocabularies()
