@@ -36,7 +36,7 @@ BROKEN = [
         "[[questions]]",
         "where-to names no source",
     ),
-    (CARDS, 'sources = ["S1.E1"]', 'sources = ["S1.E7"]', 'id = "card-angle"', "no place S1.E7"),
+    (CARDS, 'sources = ["S1.E1"]', 'sources = ["S1.E7"]', 'sources = ["S1.E7"]', "no place S1.E7"),
     ("sources.toml", 'about = "How far it turns."', 'about = " "', '["S1.p2"]', "about says nothing"),
     ("sources.toml", "a lamp that hears", "lamp " * 26, '["S1.p1"]', "26 words: at most 25"),
     # facts
@@ -79,14 +79,20 @@ BROKEN = [
     (QUIZ, 'ask = "x.T.shape"', 'ask = "x.TT.shape"', 'id = "what-shape"', "the code fails"),
     (QUIZ, 'ask = "x.T.shape"', 'ask = "len(x)"', 'id = "what-shape"', "must give a shape"),
     (QUIZ, 'accept = ["the angle"]', 'accept = ["the angle"]\nask = "x"', 'ask = "x"', "has no ask"),
-    (QUIZ, 'block = "light#second"', 'block = "light#third"', 'id = "what-shape"', "no block light#third"),
+    (
+        QUIZ,
+        'block = "light#second"',
+        'block = "light#third"',
+        'block = "light#third"',
+        "no block light#third",
+    ),
     (LESSON, 'question="where-to"', 'question="whither"', "#ask", "names no source"),
     # cards
     (CARDS, "[[$b^2$]]", "$b^2$", 'id = "card-angle"', "hides something"),
     (CARDS, 'back = "Towards what it hears."\n', "", 'id = "card-turn"', "front and back"),
     # order, ids
-    (QUIZ, 'needs = ["light"]', 'needs = ["light-cards"]', 'id = "light-quiz"', "lists after"),
-    (QUIZ, 'needs = ["light"]', 'needs = ["dark"]', 'id = "light-quiz"', "no activity 'dark'"),
+    (QUIZ, 'needs = ["light"]', 'needs = ["light-cards"]', "needs =", "lists after"),
+    (QUIZ, 'needs = ["light"]', 'needs = ["dark"]', "needs =", "no activity 'dark'"),
     (CARDS, 'id = "card-turn"', 'id = "which"', "[[cards]]", "stands at"),
     (RESOURCES, 'when = "light"', 'when = "dark"', "[[resources]]", "no activity 'dark'"),
     (LESSON, "#second", "#first", '#first sources="S1.p1"\n```python\nprint(hw', "stands at line"),

@@ -17,8 +17,10 @@ def check_cards(checking: Checking) -> None:
         if isinstance(activity, Deck):
             file = checking.file(activity)
             fronts: dict[str, str] = {}
-            for card in activity.cards:
+            for number, card in enumerate(activity.cards):
                 _check_card(checking, card, file)
+                place = checking.line(file, "cards", number, "block")
+                check_place(checking, card.block, card.id, file, place)
                 front = " ".join((card.front or card.text).lower().split())
                 if front and front in fronts:
                     checking.error(f"{card.id} asks the same as {fronts[front]}", file, card.line)
@@ -48,4 +50,3 @@ def _check_card(checking: Checking, card: Card, file: str) -> None:
             tell("[[ and ]] must come in pairs")
         if not _CLOZE.sub("", card.text).strip(" .,;:$"):
             tell("it hides everything: leave something to go by")
-    check_place(checking, card.block, card.id, file, card.line)

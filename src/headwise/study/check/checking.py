@@ -9,6 +9,7 @@ from headwise.study.check.fault import Fault
 from headwise.study.check.prose import Piece, pieces
 from headwise.study.check.texts import Text, guide_texts
 from headwise.study.content import Activity, Guide
+from headwise.study.content.toml_lines import TomlLines
 from headwise.study.errors import GuideError
 
 
@@ -23,6 +24,7 @@ class Checking:
         self.guide = guide
         self.run = run
         self.faults: list[Fault] = []
+        self._lines: dict[str, TomlLines] = {}
 
     @cached_property
     def texts(self) -> list[tuple[Text, list[Piece]]]:
@@ -31,6 +33,16 @@ class Checking:
     def file(self, of: Activity | str) -> str:
         """The file of an activity, or the file of this name, as errors have it."""
         return str(self.guide.folder / Path(of if isinstance(of, str) else of.file))
+
+    def line(self, file: str, *place: str | int) -> int:
+        """The line of what stands at a place of a TOML file, or of a lesson's front matter."""
+        if file not in self._lines:
+            text = Path(file).read_text(encoding="utf-8")
+            if file.endswith(".md"):
+                self._lines[file] = TomlLines(text.split("+++", 2)[1].removeprefix("\n"), first=2)
+            else:
+                self._lines[file] = TomlLines(text)
+        return self._lines[file][place]
 
     def error(self, message: str, file: str, line: int = 0) -> None:
         self.faults.append(Fault(GuideError(message, file, line)))

@@ -18,16 +18,17 @@ def check_order(checking: Checking) -> None:
             )
     for activity in guide.activities.values():
         file = checking.file(activity)
+        line = checking.line(file, "needs")
         for needed in activity.needs:
             if needed == activity.id:
-                checking.error(f"{activity.id} needs itself", file, activity.line)
+                checking.error(f"{activity.id} needs itself", file, line)
             elif needed not in order:
-                checking.error(f"needs: there is no activity {needed!r}", file, activity.line)
+                checking.error(f"needs: there is no activity {needed!r}", file, line)
             elif order[needed] > order[activity.id]:
                 checking.error(
                     f"needs {needed!r}, which guide.toml lists after {activity.id!r}: move one of them",
                     file,
-                    activity.line,
+                    line,
                 )
         if not activity.title.strip():
             checking.error("the title is empty", file, activity.line)

@@ -8,7 +8,6 @@ from pathlib import Path
 from headwise.study import answers_text
 from headwise.study.check.checking import Checking
 from headwise.study.content import Lesson, Question, Quiz
-from headwise.study.content.toml_lines import TomlLines
 from headwise.study.errors import GuideError
 
 Tell = Callable[..., None]
@@ -42,9 +41,8 @@ def check_questions(checking: Checking) -> None:
     for activity in checking.guide.activities.values():
         if isinstance(activity, Quiz):
             file = checking.file(activity)
-            lines = TomlLines(Path(file).read_text(encoding="utf-8"))
             for number, question in enumerate(activity.questions):
-                _check_question(checking, question, file, lines, number)
+                _check_question(checking, question, file, number)
         elif isinstance(activity, Lesson):
             known = checking.guide.questions()
             for block in activity.walk():
@@ -57,9 +55,10 @@ def check_questions(checking: Checking) -> None:
                     )
 
 
-def _check_question(checking: Checking, question: Question, file: str, lines: TomlLines, number: int) -> None:
+def _check_question(checking: Checking, question: Question, file: str, number: int) -> None:
     def tell(message: str, *place: str | int) -> None:
-        checking.error(f"{question.id}: {message}", file, lines["questions", number, *place])
+        line = checking.line(file, "questions", number, *place)
+        checking.error(f"{question.id}: {message}", file, line)
 
     if not question.prompt.strip():
         tell("the prompt is empty")
@@ -67,7 +66,9 @@ def _check_question(checking: Checking, question: Question, file: str, lines: To
         tell('explain = "..." is missing: why is the answer right?')
     if question.rev < 1:
         tell(f"rev = {question.rev}: revisions count from 1")
-    check_place(checking, question.block, question.id, file, question.line)
+    check_place(
+        checking, question.block, question.id, file, checking.line(file, "questions", number, "block")
+    )
     for name, empty in EMPTY.items():
         if name not in FIELDS[question.kind] and getattr(question, name) != empty:
             tell(f'a question of kind "{question.kind}" has no {name}', name)

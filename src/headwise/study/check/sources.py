@@ -33,15 +33,18 @@ def check_sources(checking: Checking) -> None:
                 if block.quote:
                     _check_quote(checking, block.quote, block.sources, file, block.line)
         elif isinstance(activity, Quiz):
-            for question in activity.questions:
-                named(question.id, question.sources, question.reason, file, question.line)
+            for number, question in enumerate(activity.questions):
+                line = checking.line(file, "questions", number, "sources")
+                named(question.id, question.sources, question.reason, file, line)
         elif isinstance(activity, Deck):
-            for card in activity.cards:
-                named(card.id, card.sources, card.reason, file, card.line)
+            for number, card in enumerate(activity.cards):
+                line = checking.line(file, "cards", number, "sources")
+                named(card.id, card.sources, card.reason, file, line)
         elif isinstance(activity, Visual):
-            named(activity.id, activity.sources, activity.reason, file, activity.line)
+            named(activity.id, activity.sources, activity.reason, file, checking.line(file, "sources"))
     for fact in guide.facts.values():
-        named(fact.id, fact.sources, fact.reason, checking.file("facts.toml"), fact.line)
+        file = checking.file("facts.toml")
+        named(fact.id, fact.sources, fact.reason, file, checking.line(file, fact.id, "sources"))
     for _, found in checking.texts:
         for piece in found:
             if piece.kind == "link" and piece.content.startswith("source:"):
