@@ -77,6 +77,23 @@ def test_what_is_wrong_is_told_with_its_line(text: str, line: int, said: str) ->
     assert str(errors[0]).startswith(f"lesson.md:{line}: ")
 
 
+@pytest.mark.parametrize(
+    ("text", "lines", "ids"),
+    [
+        (":::{explain} #a sources=S1\nOne.\n:::{trap} #b sources=S1\nTwo.\n:::\n", [1], ["a", "b"]),
+        (
+            "::::{exercise} #a sources=S1\nDo.\n:::{solution}\nSo.\n::::\n:::{trap} #b sources=S1\n:::\n",
+            [3],
+            ["a", "b"],
+        ),
+    ],
+)
+def test_a_missing_end_is_one_fault_and_spoils_no_other_block(text: str, lines: list, ids: list) -> None:
+    blocks = Blocks(text, "lesson.md")
+    assert [error.line for error in blocks.errors] == lines
+    assert [block.id for block in blocks.blocks] == ids
+
+
 def test_all_faults_are_told() -> None:
     text = ":::{explain} sources=S1\n:::\n\nStray.\n\n:::{trap} sources=S1\n:::\n"
     assert [error.line for error in Blocks(text, "lesson.md").errors] == [1, 4, 6]
@@ -105,8 +122,8 @@ def test_a_lesson_is_its_front_matter_and_its_blocks() -> None:
         (LESSON.replace('title = "One"\n', ""), 2, "lacks the field `title`"),
         (
             LESSON.replace("+++\n\n", "+++\n\n:::{explain} #b\nText.\n"),
-            9,
-            "stands inside {explain} of line 7",
+            7,
+            "the block explain has no end",
         ),
     ],
 )

@@ -90,7 +90,10 @@ class Blocks:
             self._wrong(f"this code has no end: write {fence} under it", fence_line)
             return
         for left in self._open:
-            self._wrong(f"the block {left.kind} has no end: close it with {':' * left.colons}", left.line)
+            self._unclosed(left)
+
+    def _unclosed(self, block: _Opened) -> None:
+        self._wrong(f"the block {block.kind} has no end: close it with {':' * block.colons}", block.line)
 
     def _wrong(self, message: str, line: int) -> None:
         self.errors.append(GuideError(message, self.name, line))
@@ -99,6 +102,11 @@ class Blocks:
         kind, colons = opened["kind"].strip(), len(opened["colons"])
         if kind not in KINDS:
             self._wrong(f"there is no block {{{kind}}}: the kinds are {', '.join(KINDS)}", line)
+        while self._open and colons >= self._open[-1].colons:
+            if kind == "solution" and self._open[-1].kind == "exercise":
+                break
+            self._unclosed(self._open[-1])  # a block of its own begins: the one before was meant to end
+            self._close()
         outer = self._open[-1] if self._open else None
         if outer is not None:
             if kind != "solution" or outer.kind != "exercise":
@@ -141,12 +149,18 @@ class Blocks:
         if not self._open:
             self._wrong("this closes a block, but none is open", line)
             return
-        block = self._open.pop()
+        while colons != self._open[-1].colons and any(one.colons == colons for one in self._open):
+            self._unclosed(self._open[-1])
+            self._close()
+        block = self._open[-1]
         if colons != block.colons:
             self._wrong(
                 f"{colons} colons close the {block.kind} of line {block.line}, which has {block.colons}", line
             )
-        made = self._made(block)
+        self._close()
+
+    def _close(self) -> None:
+        made = self._made(self._open.pop())
         if self._open:
             self._open[-1].children.append(made)
         else:
