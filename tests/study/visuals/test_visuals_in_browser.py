@@ -53,18 +53,14 @@ def test_table_and_words_are_those_of_the_page_without_a_script(show, visual_sit
     assert page.words() == made.words
     assert page.table() == [list(row) for row in made.table.rows]
     assert page.page.text_content("[data-table] caption") == made.table.caption
-    plain = show(name, java_script_enabled=False)
-    assert plain.words() == made.words
-    assert plain.table() == [list(row) for row in made.table.rows]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_first_values_are_those_of_python(show, name):
-    found = show(name).page.evaluate(
+    first = page.page.evaluate(
         "Object.fromEntries([...document.querySelectorAll('form [name]')].map(one => [one.name,"
         " one.type === 'checkbox' ? one.checked : one.type === 'range' ? Number(one.value) : one.value]))"
     )
-    assert found == dict(load(name).DEFAULTS)
+    assert first == dict(load(name).DEFAULTS)
+    plain = show(name, java_script_enabled=False)
+    assert plain.words() == made.words
+    assert plain.table() == [list(row) for row in made.table.rows]
 
 
 def other(given):
@@ -77,33 +73,35 @@ def other(given):
     return given["min"] if given["value"] != given["min"] else given["max"]
 
 
-# What must be switched on for an input to count.
-FIRST = {("mask", "align"): {"queries": 5}, ("mask", "before"): {"window": True},
-         ("mask", "after"): {"window": True, "causal": False}, ("mask", "length"): {"lengths": True},
-         ("mask", "prefix"): {}, ("split_join", "width"): {"free": True},
-         ("cost_bleu", "ensembles"): {"budget": 20}}  # fmt: skip
-OTHERS = {("mask", "prefix"): 7, ("split_join", "free"): True}
+# What must be chosen first for an input to count, and values where any other one won't do.
+FIRST = {
+    ("dot_product_by_hand", "causal"): {"query": "0"},
+    ("mask", "align"): {"queries": 5},
+    ("mask", "before"): {"window": True},
+    ("mask", "after"): {"window": True, "causal": False},
+    ("mask", "length"): {"lengths": True},
+    ("split_join", "free"): {"width": 128},
+    ("split_join", "width"): {"free": True},
+    ("cost_bleu", "ensembles"): {"budget": 20},
+}
+OTHERS = {("mask", "prefix"): 7}
 
 
-@pytest.mark.parametrize(
-    ("name", "given"),
-    [
-        pytest.param(name, given, id=f"{name}-{given['name']}")
-        for name, visual in VISUALS.items()
-        for given in visual["inputs"]
-        if given["kind"] != "text"
-    ],
-)
-def test_every_input_changes_the_picture(show, name, given):
-    page = show(name)
-    if (name, given["name"]) == ("split_join", "free"):
-        page.set("width", 128)
-    for first, value in FIRST.get((name, given["name"]), {}).items():
-        page.set(first, value)
-    shown = "document.querySelector('figure').innerHTML + document.querySelector('[data-table]').innerHTML"
-    before = page.page.evaluate(shown)
-    page.set(given["name"], OTHERS.get((name, given["name"]), other(given)))
-    assert page.page.evaluate(shown) != before
+@pytest.mark.parametrize("name", NAMES)
+def test_every_input_changes_the_picture(show, name):
+    page, defaults = show(name), load(name).DEFAULTS
+    shown = "['figure', '[data-table]'].map(one => document.querySelector(one).innerHTML).join('')"
+    for given in VISUALS[name]["inputs"]:
+        if given["kind"] == "text":
+            continue
+        first = FIRST.get((name, given["name"]), {})
+        for one, value in first.items():
+            page.set(one, value)
+        before = page.page.evaluate(shown)
+        page.set(given["name"], OTHERS.get((name, given["name"]), other(given)))
+        assert page.page.evaluate(shown) != before, given["name"]
+        for one in (given["name"], *first):
+            page.set(one, defaults[one])
 
 
 def test_words_follow_once_the_reader_has_paused(show):
@@ -124,32 +122,25 @@ def test_a_slider_says_its_value_in_words(show):
     assert page.page.inner_text("output[for=schedule-reach]") == "1,000"
 
 
+BEYOND = """[...document.querySelectorAll('figure svg, figure svg text')].filter(one => {
+  const box = one.getBoundingClientRect(), room = one.closest('figure').getBoundingClientRect();
+  return box.left < room.left - 2 || box.right > room.right + 2;
+}).map(one => one.textContent)"""
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [320, 1280])
 @pytest.mark.parametrize("name", NAMES)
-def test_axe_finds_nothing_and_no_width_needs_sideways_scrolling(show, name, width, scheme):
-    page = show(name, color_scheme=scheme, viewport={"width": width, "height": 900})
+def test_axe_finds_nothing_and_all_fits_at_every_width(show, name, scheme):
+    page = show(name, color_scheme=scheme)
     page.page.click("[data-table] summary")
-    found = Axe().run(page.page).response["violations"]
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
-    assert page.page.evaluate("document.documentElement.scrollWidth") <= width
-    inside = (
-        "[...document.querySelectorAll('figure svg')]"
-        ".every(one => one.getBoundingClientRect().width <= innerWidth)"
-    )
-    assert page.page.evaluate(inside)
-
-
-@pytest.mark.parametrize("width", [320, 560, 1280])
-@pytest.mark.parametrize("name", NAMES)
-def test_no_letters_are_cut_off_by_the_edge(show, name, width):
-    page = show(name, viewport={"width": width, "height": 900})
-    beyond = page.page.evaluate(
-        "[...document.querySelectorAll('figure svg text')].filter(one => {"
-        " const box = one.getBoundingClientRect(), room = one.closest('figure').getBoundingClientRect();"
-        " return box.left < room.left - 2 || box.right > room.right + 2; }).map(one => one.textContent)"
-    )
-    assert beyond == []
+    for width in (1280, 560, 320):
+        page.page.set_viewport_size({"width": width, "height": 900})
+        page.settled()
+        assert page.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.page.evaluate(BEYOND) == [], width
+        if width != 560:
+            found = Axe().run(page.page).response["violations"]
+            assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], width
 
 
 GRIDS_OF_CELLS = [
@@ -209,7 +200,7 @@ def test_words_and_numbers_of_the_hand_example_can_be_changed(show):
     page = show("dot_product_by_hand")
     page.page.fill("[aria-label='word 2']", "dog")
     page.page.fill("[aria-label='key of word 2, number 1']", "-3")
-    page.page.evaluate("new Promise(requestAnimationFrame)")
+    page.settled()
     assert page.table()[1][:2] == ["dog", "0.00"]
     assert page.page.get_attribute("[data-key='steps:0:1']", "aria-label").startswith(
         "“sat” asks “dog”: 1 × (−3)"
@@ -223,12 +214,12 @@ def test_points_are_chosen_by_arrow_keys(show):
     page = show("table3")
     page.page.focus("[role=option][tabindex='0']")
     page.page.keyboard.press("Home")
-    page.page.evaluate("new Promise(requestAnimationFrame)")
+    page.settled()
     first = page.page.evaluate("document.activeElement.dataset.key")
     assert first == "rows:C d_model=256"
     assert page.page.input_value("[name=row]") == "C d_model=256"
     page.page.keyboard.press("End")
-    page.page.evaluate("new Promise(requestAnimationFrame)")
+    page.settled()
     assert page.page.input_value("[name=row]") == "big"
     assert page.page.get_attribute("[role=option][aria-selected=true]", "data-key") == "rows:big"
     assert "big" in page.page.inner_text(".v-note")
@@ -238,11 +229,11 @@ def test_a_head_is_opened_from_the_strips_and_a_token_from_the_sentence(show, vi
     page = show("sentence_heads")
     page.page.focus("[data-key='heads:3:1']")
     page.page.keyboard.press("ArrowDown")
-    page.page.evaluate("new Promise(requestAnimationFrame)")
+    page.settled()
     assert page.page.evaluate("document.activeElement.dataset.key") == "heads:4:1"
     assert page.page.inner_text(".v-title") == "Layer 4, head 1"
     page.page.click("[data-key='token:2']")
-    page.page.evaluate("new Promise(requestAnimationFrame)")
+    page.settled()
     data = visual_site.data("sentence_heads").data
     n = len(data["tokens"])
     first = ((4 * 12 + 1) * n + 2) * n

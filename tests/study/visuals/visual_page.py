@@ -176,7 +176,11 @@ class Opened:
                 " one.dispatchEvent(new Event('input', { bubbles: true })); }",
                 str(value),
             )
-        self.page.evaluate("new Promise(requestAnimationFrame)")
+        self.settled()
+
+    def settled(self):
+        """Two frames on, the picture is drawn."""
+        self.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def words(self):
         return self.page.inner_text("[data-words]")

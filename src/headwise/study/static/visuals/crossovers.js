@@ -53,7 +53,7 @@ function view(result, inputs, stage) {
   const values = result.lines.flat().filter((one) => one !== null);
   const low = Math.min(...values), high = Math.max(...values) * 2;
   const frame = plot({
-    width: stage.width, height: Math.min(430, Math.max(300, stage.width * 0.55)), left: 50, right: narrow ? 18 : 158,
+    width: stage.width, height: Math.min(430, Math.max(300, stage.width * 0.55)), left: 50, right: narrow ? 18 : 178,
     title: `${TITLES[inputs.cost]} against the length n, both on logarithmic axes`,
     x: { min: 1, max: data.lengths.at(-1), log: true, label: "length n", format: asPower },
     y: { min: low * 0.8, max: high, log: true, label: TITLES[inputs.cost], format: asPower },

@@ -25,7 +25,7 @@ function view(result, inputs, stage) {
   const highest = Math.max(...[yours, ...models].map(({ width, warmup }) => rateOf(width, warmup, warmup)));
   const log = inputs.log, narrow = stage.width < 560;
   const frame = plot({
-    width: stage.width, height: Math.min(380, Math.max(260, stage.width * 0.5)), left: 52, right: narrow ? 20 : 118,
+    width: stage.width, height: Math.min(380, Math.max(260, stage.width * 0.5)), left: 52, right: narrow ? 20 : 130,
     title: `Learning rate against step: it peaks at ${power(result.peak, 2)} at step ${count(inputs.warmup)}`,
     x: { min: log ? 1 : 0, max: data.last, log, label: "step", format: log ? asPower : (tick) => (tick >= 1000 ? `${tick / 1000}k` : String(tick)) },
     y: log ? { min: highest / 1e5, max: highest * 1.6, log, label: "learning rate", format: asPower }
