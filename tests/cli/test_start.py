@@ -1,5 +1,6 @@
 """The command as it is installed: it starts without torch, and the package is whole all the same."""
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -7,7 +8,9 @@ import sys
 
 import pytest
 
+import headwise
 from headwise._version import __version__
+from headwise_command import SHADOWED
 
 
 def start(*arguments, after=""):
@@ -45,6 +48,18 @@ def test_a_command_runs_and_the_package_opens_when_its_names_are_asked_for():
     assert result.returncode == 0, result.stderr
     assert "q [1, 8, 7, 64]" in result.stdout
     assert result.stdout.splitlines()[-1] == f"True True {__version__}"
+
+
+@pytest.mark.parametrize("name", SHADOWED)
+def test_functions_named_as_their_modules_are_found_first_of_all(name):
+    result = start(
+        "explain", "--length", "7", after=f"import headwise as hw; print(type(hw.{name}).__name__)"
+    )
+    assert result.stdout.splitlines()[-1] == "function", result.stderr
+
+
+def test_all_such_functions_are_known():
+    assert {one for one in headwise.__all__ if importlib.util.find_spec(f"headwise.{one}")} == set(SHADOWED)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="no such signal here")

@@ -78,9 +78,7 @@ def shape_of(question: Question, file: str) -> list[int]:
 
 
 def _names() -> dict[str, Any]:
-    """What code finds. The `headwise` command opens the package only when one of its own names is asked for;
-    until then, `hw.attention` would be the module of this name, not the function."""
-    hasattr(headwise, "__all__")
+    """What code finds."""
     return {"hw": headwise, "torch": torch, "__name__": "lesson"}
 
 

@@ -46,7 +46,6 @@ def find(name: str) -> object:
     parts = name.split(".")
     if parts[0] != "headwise":
         raise LookupError(f"{name} is no name of the library: it begins with headwise.")
-    hasattr(headwise, "__all__")  # opens the package, which the command puts off: a name, not a module's
     found: object = headwise
     for index, part in enumerate(parts[1:], start=1):
         try:
