@@ -195,5 +195,6 @@ class Opened:
     def close(self):
         """Nothing may have gone wrong, and nothing been asked of another machine."""
         self.context.close()
-        assert self.errors == []
-        assert [url for url in self.requests if not url.startswith((self.site.url, "data:"))] == []
+        assert not self.errors, self.errors
+        foreign = [url for url in self.requests if not url.startswith((self.site.url, "data:"))]
+        assert not foreign, foreign
