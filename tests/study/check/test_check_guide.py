@@ -88,7 +88,7 @@ BROKEN = [
     ),
     (LESSON, 'question="where-to"', 'question="whither"', "#ask", "names no source"),
     # cards
-    (CARDS, "[[$b^2$]]", "$b^2$", 'id = "card-angle"', "hides something"),
+    (CARDS, "[[$b^2$]]", "$b^2$", 'text = "The angle', "hides something"),
     (CARDS, 'back = "Towards what it hears."\n', "", 'id = "card-turn"', "front and back"),
     # order, ids
     (QUIZ, 'needs = ["light"]', 'needs = ["light-cards"]', "needs =", "lists after"),

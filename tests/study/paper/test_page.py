@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lamp_pages import EARLIER, LATER, NO_HTML
+from lamp_pages import DATA, EARLIER, LATER, NO_HTML
 
 from headwise.study.errors import GuideError
 from headwise.study.paper import Page, read_page
@@ -56,6 +56,7 @@ def test_both_generations_hash_alike() -> None:
     assert earlier.passages["S1.p1"].plain == 'Alamp"turns"bytowardstheshipthatithears,withinmiles[1].'
     assert earlier.passages["footnote1"].plain == "Ashiphasabelloftones."
     assert earlier.passages["S1.T1"].plain == "Angles.north12"
+    assert earlier.passages["abstract1"].plain == "Lampsthathearturnfaster."
     assert earlier.passages["S1.E1"].plain == r"a=\fracbc"
     empty = {"S1.I1", "S1.I1.i1", "S1.SS1.p1", "S1.SS1.p2"}
     assert {name for name, one in hashes(earlier).items() if one is None} == empty
@@ -82,7 +83,35 @@ def test_a_page_without_a_paper_is_refused() -> None:
     with pytest.raises(GuideError, match=r"^page\.html: .*no div\.ltx_page_main"):
         read_page(NO_HTML, "page.html")
     with pytest.raises(GuideError, match="no sections and no paragraphs"):
-        read_page('<div class="ltx_page_main"><p>Nothing here has an id.</p></div>')
+        read_page('<div class="ltx_page_main"> No content available <p>Nothing here has an id.</p></div>')
+
+
+def test_what_latexml_really_writes_is_read_alike_with_and_without_its_ids_option() -> None:
+    """Both pages are LaTeXML 0.8.7's of data/lamps.tex; the second names paragraphs by their formulas (p1.2),
+    as the old pages of arXiv and ar5iv do, the first doesn't name their text at all."""
+    plain, named = (
+        read_page((DATA / f"lamps-0.8.7{name}.html").read_text(encoding="utf-8")) for name in ("", "-ids")
+    )
+    assert 'id="S1.p1.2"' in (DATA / "lamps-0.8.7-ids.html").read_text(encoding="utf-8")
+    assert plain.passages == named.passages
+    assert (plain.title, plain.authors) == ("On Lamps", ["Ada Keeper"])
+    assert plain.passages["S1.E1"].plain == r"a=\fracbc"
+    assert plain.passages["S1.Ex2"].plain == "w=x+1"
+    assert plain.passages["S1.E3"].plain == "r=softmax(s)"
+    assert plain.passages["S1.F1"].plain == "Alampdrawn.Alampwithrays."
+    assert plain.passages["Sx1.p1"].plain == 'Theyshine"bright"-always.'
+    assert {one.id: one.formulas for one in plain.passages.values() if one.formulas} == {
+        "abstract1": 1,
+        "S1.p1": 2,
+        "footnote1": 1,
+        "S1.I1.i1.p1": 1,
+        "S1.SS1.SSS0.Px1.p1": 2,
+        "S1.F1": 1,
+        "S1.T1": 1,
+    }
+    labels = {label(one, plain.passages) for one in plain.passages.values()}
+    assert len(labels) == len(plain.passages)
+    assert {"1, list 1, item 2, paragraph 2", "equation 3", "appendix A", "references"} <= labels
 
 
 def test_deep_and_broken_pages_are_read() -> None:

@@ -18,7 +18,7 @@ def check_cards(checking: Checking) -> None:
             file = checking.file(activity)
             fronts: dict[str, str] = {}
             for number, card in enumerate(activity.cards):
-                _check_card(checking, card, file)
+                _check_card(checking, card, file, number)
                 place = checking.line(file, "cards", number, "block")
                 check_place(checking, card.block, card.id, file, place)
                 front = " ".join((card.front or card.text).lower().split())
@@ -27,12 +27,12 @@ def check_cards(checking: Checking) -> None:
                 fronts.setdefault(front, card.id)
 
 
-def _check_card(checking: Checking, card: Card, file: str) -> None:
-    def tell(message: str) -> None:
-        checking.error(f"{card.id}: {message}", file, card.line)
+def _check_card(checking: Checking, card: Card, file: str, number: int) -> None:
+    def tell(message: str, *place: str) -> None:
+        checking.error(f"{card.id}: {message}", file, checking.line(file, "cards", number, *place))
 
     if card.rev < 1:
-        tell(f"rev = {card.rev}: revisions count from 1")
+        tell(f"rev = {card.rev}: revisions count from 1", "rev")
     if card.kind == "basic":
         if not card.front.strip() or not card.back.strip():
             tell("a basic card needs front and back")
@@ -43,10 +43,10 @@ def _check_card(checking: Checking, card: Card, file: str) -> None:
             tell("a cloze has a text, no front and no back")
         hidden = [match["hidden"] for match in _CLOZE.finditer(card.text)]
         if not hidden:
-            tell("a cloze hides something between [[ and ]]")
+            tell("a cloze hides something between [[ and ]]", "text")
         if any(not one.strip() for one in hidden):
-            tell("[[ ]] hides nothing")
+            tell("[[ ]] hides nothing", "text")
         if card.text.count("[[") != card.text.count("]]"):
-            tell("[[ and ]] must come in pairs")
+            tell("[[ and ]] must come in pairs", "text")
         if not _CLOZE.sub("", card.text).strip(" .,;:$"):
-            tell("it hides everything: leave something to go by")
+            tell("it hides everything: leave something to go by", "text")

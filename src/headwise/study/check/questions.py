@@ -65,7 +65,7 @@ def _check_question(checking: Checking, question: Question, file: str, number: i
     if not question.explain.strip():
         tell('explain = "..." is missing: why is the answer right?')
     if question.rev < 1:
-        tell(f"rev = {question.rev}: revisions count from 1")
+        tell(f"rev = {question.rev}: revisions count from 1", "rev")
     check_place(
         checking, question.block, question.id, file, checking.line(file, "questions", number, "block")
     )

@@ -36,6 +36,7 @@ _ARXIV = re.compile(
     r"(?:arxiv(?:\.org)?[:/]|/)(?:html/|abs/|pdf/|papers/)?(?P<id>\d{4}\.\d{4,5}(?:v\d+)?)\b", re.IGNORECASE
 )
 _UNREAD = frozenset({"script", "style", "nav", "template", "noscript", "annotation-xml", "svg"})
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _MARKS = frozenset({"ltx_note_mark", "ltx_note_type"})
 
 
@@ -130,7 +131,8 @@ def _passages(main: LexborNode) -> dict[str, Passage]:
             owner = _added(found, node, kind, classes, owner)
         owners[node.mem_id] = owner
         tag = node.tag
-        if inside or tag in _UNREAD or classes & _MARKS:
+        heading = owner is not None and owner.id == ABSTRACT and tag in _HEADINGS
+        if inside or tag in _UNREAD or classes & _MARKS or heading:
             unread.add(node.mem_id)
         elif tag == "math":
             unread.add(node.mem_id)
@@ -200,7 +202,7 @@ def _add_formula(owner: Passage, node: LexborNode) -> None:
 def _tex(node: LexborNode) -> str:
     for one in node.css("annotation"):
         if one.attributes.get("encoding") == "application/x-tex":
-            return one.text_content or ""
+            return one.text(deep=True)
     return node.attributes.get("alttext") or ""
 
 
