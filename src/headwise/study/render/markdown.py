@@ -24,6 +24,9 @@ from headwise.study.render.math_block import math_block
 
 Env = MutableMapping[str, Any]
 KEY = "study"
+LONG = 24
+"""Characters of TeX from which on an inline formula may be wider than a narrow page."""
+
 _ALIGN = re.compile(r"text-align:\s*(left|center|right)")
 
 
@@ -141,7 +144,11 @@ def _link(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any,
 
 def _math_inline(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Env) -> str:
     context, token = _context(env), tokens[index]
-    return context.maths(token.content, display=False, file=context.file, line=token.meta["line"])
+    made = context.maths(token.content, display=False, file=context.file, line=token.meta["line"])
+    # Browsers break no line within a formula: on a narrow page a long one scrolls by itself.
+    if len(token.content) > LONG and made.startswith("<math"):
+        return f'<span class="formula scroll">{made}</span>'
+    return made
 
 
 def _math_block(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Env) -> str:
