@@ -70,7 +70,8 @@ def log_of(store: Store, reviews: int, cards: int) -> int:
         rows.append((f"review-{number:08d}", "guide", f"card-{card}", 1, rating, at, at, 4000))
     with store.writing() as connection:
         connection.executemany(
-            "INSERT INTO reviews (id, guide, card, rev, rating, at, clock, duration) VALUES (?,?,?,?,?,?,?,?)",
+            "INSERT INTO reviews (id, guide, card, rev, rating, at, clock, duration) "
+            "VALUES (?,?,?,?,?,?,?,?)",
             rows,
         )
         rebuild(connection)

@@ -1,19 +1,73 @@
-"""The small guide, served."""
+"""The small guide, served and exported; learners at a browser."""
+
+import http.server
+import shutil
+import threading
+from functools import partial
 
 import pytest
+from learner import Learner
 from served import Served
+from small_guide import small_guide
+
+from headwise.study.progress import Store
+from headwise.study.site import build_site
 
 
 @pytest.fixture(scope="session")
-def built(kept_guide, tmp_path_factory):
-    """Where the small guide's pages are built once for all tests that change nothing of it."""
+def built(tmp_path_factory):
+    """Where the small guide's pages are built once, for all tests that change nothing of it."""
     return tmp_path_factory.mktemp("served")
 
 
 @pytest.fixture
 def server(kept_guide, built, tmp_path):
-    from headwise.study.progress import Store
-
     made = Served(kept_guide.folder, built, store=Store(tmp_path / "progress.sqlite3"))
     yield made
     made.close()
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory):
+    """A static host with the small guide at / and at /project/sub/; its address."""
+    home = tmp_path_factory.mktemp("exported")
+    build_site(small_guide(home / "small"), home / "site")
+    shutil.copytree(home / "site", home / "site" / "project" / "sub")
+    host = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(home / "site")))
+    threading.Thread(target=host.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{host.server_address[1]}"
+    host.shutdown()
+    host.server_close()
+
+
+@pytest.fixture
+def learner(chromium):
+    """A learner at an address; whatever went wrong there fails the test."""
+    made = []
+
+    def sit_down(address, **options):
+        made.append(Learner(chromium, address, **options))
+        return made[-1]
+
+    yield sit_down
+    for one in made:
+        one.close()
+
+
+@pytest.fixture(params=["server", "static", "static below a path"])
+def study(request, learner):
+    """The same guide by the server, and as a static site at / and below a path: everything that a learner
+    does has to work in each."""
+
+    def sit_down(**options):
+        if request.param == "server":
+            return learner(f"{request.getfixturevalue('server').address}/g/small", **options)
+        below = "/project/sub" if "path" in request.param else ""
+        return learner(f"{request.getfixturevalue('exported')}{below}", **options)
+
+    return sit_down

@@ -21,7 +21,7 @@ CREATE TABLE reviews (
     duration INTEGER                 -- milliseconds, if known
 );
 CREATE INDEX reviews_of_card ON reviews (guide, card, at, id);
-CREATE INDEX reviews_by_time ON reviews (at);
+CREATE INDEX reviews_by_time ON reviews (guide, at, id);
 CREATE TABLE undos (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
