@@ -186,6 +186,24 @@ def test_a_matrix_is_walked_by_the_keyboard_and_says_its_values(show, name, grid
     assert not (page.page.evaluate("document.activeElement.dataset.key") or "").startswith(grid)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_tab_stops_at_controls_cells_and_points_alone(show, name):
+    page = show(name)
+    page.page.click("h1")
+    stops = []
+    for _ in range(60):
+        page.page.keyboard.press("Tab")
+        stop = page.page.evaluate(
+            "[document.activeElement.tagName.toLowerCase(), document.activeElement.getAttribute('role')]"
+        )
+        if stop[0] == "body":
+            break
+        stops.append(stop)
+    assert stops[-1][0] in ("summary", "body")
+    for tag, role in stops:
+        assert tag in ("select", "input", "button", "summary") or role in ("gridcell", "option"), (tag, role)
+
+
 def keys(cells):
     return cells.evaluate_all("all => all.map(one => one.dataset.key)")
 

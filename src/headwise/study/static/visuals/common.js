@@ -172,6 +172,9 @@ function keepFocus(canvas, draw) {
   if (held) canvas.querySelector(`[data-key="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
 }
 
+// For groups that listen to the focus of what they hold: by itself that makes an SVG element a stop of Tab.
+export const NO_STOP = { tabindex: "-1" };
+
 // Where a key leads from a cell, null where it means nothing to a walk.
 export function step(key, [row, column], [rows, columns]) {
   const to = {

@@ -1,6 +1,6 @@
 // Matrices of cells, walked by arrow keys; each cell says its own value when it is reached.
 
-import { label, plainKey, rectangle, round, step, svg } from "./common.js";
+import { label, NO_STOP, plainKey, rectangle, round, step, svg } from "./common.js";
 
 export const DARK = 0.6; // from this shade on, letters on a cell are light (dark in the dark theme)
 
@@ -22,7 +22,7 @@ export function shaded(element, share) {
 export function heat(stage, { id, name, rows, columns, x, y, wide, tall, shade, text, say, pick, follow, picked, mark, gap = 1, first }) {
   const spot = stage.spots[id] || first || picked || [0, 0];
   stage.spots[id] = [Math.min(spot[0], rows - 1), Math.min(spot[1], columns - 1)];
-  const grid = svg("g", { role: "grid", "aria-label": name, class: "v-heat" });
+  const grid = svg("g", { role: "grid", "aria-label": name, class: "v-heat", ...NO_STOP });
   const cells = [];
   for (let row = 0; row < rows; row++) {
     const line = svg("g", { role: "row" });
@@ -54,7 +54,9 @@ const placeOf = (cell) => cell.dataset.key.split(":").slice(-2).map(Number);
 function listen(stage, { id, grid, cells, ring, say, pick, follow, at, size }) {
   const show = ([row, column]) => stage.peek(say(row, column));
   grid.addEventListener("focusin", (event) => {
-    const [row, column] = placeOf(event.target.closest("[data-key]"));
+    const cell = event.target.closest("[data-key]");
+    if (!cell) return;
+    const [row, column] = placeOf(cell);
     cells[stage.spots[id][0]]?.[stage.spots[id][1]]?.setAttribute("tabindex", "-1");
     stage.spots[id] = [row, column];
     cells[row][column].setAttribute("tabindex", "0");
@@ -65,8 +67,9 @@ function listen(stage, { id, grid, cells, ring, say, pick, follow, at, size }) {
   });
   grid.addEventListener("focusout", () => ring.setAttribute("visibility", "hidden"));
   grid.addEventListener("keydown", (event) => {
-    if (!plainKey(event)) return;
-    const place = placeOf(event.target.closest("[data-key]"));
+    const cell = event.target.closest("[data-key]");
+    if (!cell || !plainKey(event)) return;
+    const place = placeOf(cell);
     if (pick && (event.key === "Enter" || event.key === " ")) {
       event.preventDefault();
       pick(...place);

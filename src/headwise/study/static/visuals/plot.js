@@ -1,6 +1,6 @@
 // Axes, lines and points.
 
-import { drawing, label, plainKey, round, svg } from "./common.js";
+import { drawing, label, NO_STOP, plainKey, round, svg } from "./common.js";
 import { raised } from "./words.js";
 
 // Round numbers between two ends, about so many.
@@ -98,7 +98,7 @@ export function apart(places, room, low, high) {
 export function chooser(stage, { id, name, points, chosen, pick, radius = 6 }) {
   const order = [...points].sort((a, b) => a.x - b.x || a.y - b.y);
   const current = order.some((point) => point.key === chosen) ? chosen : order[0]?.key;
-  const list = svg("g", { role: "listbox", "aria-label": name, "aria-orientation": "horizontal" });
+  const list = svg("g", { role: "listbox", "aria-label": name, "aria-orientation": "horizontal", ...NO_STOP });
   for (const point of order) {
     const shape = point.square
       ? svg("rect", { x: round(point.x - radius + 1), y: round(point.y - radius + 1), width: 2 * radius - 2, height: 2 * radius - 2, class: `v-point ${point.style}` })
@@ -116,7 +116,7 @@ export function chooser(stage, { id, name, points, chosen, pick, radius = 6 }) {
     pick(item.dataset.key.slice(id.length + 1));
   };
   list.addEventListener("keydown", (event) => {
-    if (!plainKey(event)) return;
+    if (!plainKey(event) || !event.target.closest("[data-key]")) return;
     const at = items.indexOf(event.target.closest("[data-key]"));
     const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key];
     if (to === undefined) return;

@@ -1,6 +1,6 @@
 // The heads of a real sentence: all layers and heads at once for one token, then one head in full.
 
-import { drawing, html, label, plainKey, rectangle, round, stage, step, svg } from "./common.js";
+import { drawing, html, label, NO_STOP, plainKey, rectangle, round, stage, step, svg } from "./common.js";
 import { columnLabels, heat, rowLabels, shaded } from "./heat.js";
 import { fixed, percent } from "./words.js";
 
@@ -64,7 +64,7 @@ function overview(data, result, inputs, stage) {
     return `layer ${layer}, head ${head}: “${data.tokens[result.token]}” looks most at “${data.tokens[best]}” (${percent(weights[best])}); over the sentence ${kindOf(facts)}`;
   };
   const top = 24, cells = [], y = (row) => top + row * (tall + gap) + lines[row][0] * (blocks > 1 ? 8 : 0);
-  const grid = svg("g", { role: "grid", "aria-label": `Where “${data.tokens[result.token]}” looks: rows are layers, columns are heads` });
+  const grid = svg("g", { role: "grid", "aria-label": `Where “${data.tokens[result.token]}” looks: rows are layers, columns are heads`, ...NO_STOP });
   lines.forEach(([layer], row) => {
     const line = svg("g", { role: "row" });
     cells.push([]);
