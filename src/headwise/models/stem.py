@@ -84,9 +84,7 @@ def strides_of(patch_size: tuple[int, int]) -> list[tuple[int, int]]:
     and (2, 3). At least one, if need be of 1."""
     down, across = _factors(patch_size[0]), _factors(patch_size[1])
     count = max(len(down), len(across), 1)
-    return list(
-        zip([1] * (count - len(down)) + down, [1] * (count - len(across)) + across, strict=True)
-    )
+    return list(zip([1] * (count - len(down)) + down, [1] * (count - len(across)) + across, strict=True))
 
 
 def _factors(number: int) -> list[int]:
