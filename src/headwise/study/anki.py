@@ -33,6 +33,7 @@ from headwise.study import versions
 from headwise.study.content import Card, Deck, Guide, GuideError
 from headwise.study.content.toml_file import TomlFile
 from headwise.study.maths import TexMaths
+from headwise.study.render.maker import place_name
 from headwise.study.render.markdown import to_html
 
 PROJECT = "headwise"
@@ -177,9 +178,9 @@ def _note(card: Card, guide: Guide, file: str, tags: list[str], place: int) -> g
     back = "" if cloze else str(html(card.back))
     sources = [guide.source(anchor) for anchor in card.sources]
     shown = ", ".join(
-        f'<a href="{escape(source.url)}">{escape(source.label or source.id)}</a>'
+        f'<a href="{escape(source.url)}">{escape(place_name(source.label or source.id))}</a>'
         if source.url
-        else str(escape(source.label or source.id))
+        else str(escape(place_name(source.label or source.id)))
         for source in sources
     )
     fields = [

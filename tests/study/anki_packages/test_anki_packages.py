@@ -135,7 +135,7 @@ def test_front_back_why_and_sources_are_shown(folder, anki):
     card = anki.card("card-one")
     assert r"\(d_k\)" in card.question()
     answer = card.answer()
-    for part in ("The width of a head", "It is divided by", "3, paragraph 1"):
+    for part in ("The width of a head", "It is divided by", "Section 3, paragraph 1"):
         assert part in answer
     assert 'href="https://arxiv.org/html/1706.03762v7#S3.p1"' in answer
     assert anki.notes()["card-one"]["SourceURL"] == "https://arxiv.org/html/1706.03762v7#S3.p1"

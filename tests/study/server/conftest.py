@@ -59,15 +59,14 @@ def learner(chromium):
         one.close()
 
 
-@pytest.fixture(params=["server", "static", "static below a path"])
+@pytest.fixture(params=["server", "static"])
 def study(request, learner):
-    """The same guide by the server, and as a static site at / and below a path: everything that a learner
-    does has to work in each."""
+    """The same guide by the server, and as a static site below a path: everything that a learner does has to
+    work in both."""
 
     def sit_down(**options):
         if request.param == "server":
             return learner(f"{request.getfixturevalue('server').address}/g/small", **options)
-        below = "/project/sub" if "path" in request.param else ""
-        return learner(f"{request.getfixturevalue('exported')}{below}", **options)
+        return learner(f"{request.getfixturevalue('exported')}/project/sub", **options)
 
     return sit_down
