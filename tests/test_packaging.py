@@ -67,7 +67,10 @@ def test_the_makefile_explains_its_targets():
         assert re.search(rf"^make {target} +\w", listed, re.MULTILINE)
 
 
-STUDY = ["fsrs", "genanki", "markdown_it", "mdit_py_plugins", "msgspec", "starlette", "uvicorn"]
+STUDY = [
+    *("fsrs", "genanki", "markdown_it", "mdit_py_plugins", "msgspec", "selectolax", "spellchecker"),
+    *("starlette", "uvicorn"),
+]
 
 BLOCKED = """
 import importlib.abc, pkgutil, sys

@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 
 NEEDS = ("jinja2", "rich", "safetensors", "tokenizers", "typer")
-STUDY_NEEDS = ("fsrs", "genanki", "markdown_it", "mdit_py_plugins", "msgspec", "starlette", "uvicorn")
+STUDY_NEEDS = (
+    *("fsrs", "genanki", "markdown_it", "mdit_py_plugins", "msgspec", "pygments", "selectolax"),
+    *("spellchecker", "starlette", "uvicorn"),
+)
 
 
 def run() -> None:
