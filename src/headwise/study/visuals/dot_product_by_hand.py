@@ -37,7 +37,7 @@ def compute(inputs: Inputs) -> dict[str, Any]:
     scale = q.shape[-1] ** -0.5 if inputs["scale"] else 1.0
     scores = _scores(q, k, v, 1.0)[row]
     output, seen = attention(q, k, v, mask=mask, scale=scale, observe=[Weights()], kernel="reference")
-    weights: Tensor = seen["weights"][0, row]  # type: ignore[index]
+    weights: Tensor = seen["weights"][0, row]
     visible = [not inputs["causal"] or key <= row for key in range(len(TOKENS))]
     scaled = scores * scale
     raised = [float(score.exp()) if seen_it else 0.0 for score, seen_it in zip(scaled, visible, strict=True)]

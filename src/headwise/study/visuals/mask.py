@@ -50,7 +50,7 @@ def compute(inputs: Inputs) -> dict[str, Any]:
         mask.check(frame)
     q, k, v = (torch.zeros(1, length, 1, dtype=torch.float64) for length in (queries, keys, keys))
     _, found = attention(q, k, v, mask=mask, align=inputs["align"], observe=[Weights()], kernel="reference")
-    weights: Tensor = found["weights"]  # type: ignore[assignment]
+    weights: Tensor = found["weights"]
     return {
         "expression": repr(mask),
         "positions": frame.q_pos.tolist(),
