@@ -161,13 +161,18 @@ def test_a_backup_that_is_put_in_its_place_is_used(tmp_path):
         review(backup, card, 3, NOON)
     backup.close()
     store = Store(tmp_path / "p.sqlite3")
-    review(store, "z", 3, NOON)
-    for name in ("p.sqlite3-wal", "p.sqlite3-shm"):
-        (tmp_path / name).unlink()
+    for card in "wxyz":
+        review(store, card, 3, NOON)
+    (tmp_path / "p.sqlite3").rename(tmp_path / "before.sqlite3")
     os.replace(tmp_path / "backup.sqlite3", tmp_path / "p.sqlite3")
     review(store, "d", 3, NOON)
     assert sorted(row[3] for row in table(store, "reviews")) == list("abcd")
+    with store.reading() as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     store.close()
+    before = Store(tmp_path / "before.sqlite3")
+    assert sorted(row[3] for row in table(before, "reviews")) == list("wxyz")
+    before.close()
 
 
 @pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() == 0, reason="root may write anywhere")

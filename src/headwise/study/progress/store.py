@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -123,6 +124,10 @@ class Store:
                 "or start the program again to begin a new one."
             ) from None
         if (found.st_dev, found.st_ino) != self._identity:
+            with contextlib.suppress(sqlite3.Error):
+                # What the old file's write-ahead log still holds goes into the old file, wherever that is
+                # now: left behind, it would be taken for the new file's.
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._connection.close()
             self._open()
         return self._connection
