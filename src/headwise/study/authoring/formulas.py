@@ -82,10 +82,10 @@ def renew(folder: Path, temml: Path | None = None) -> Counts:
             new.items(), converted(list(new.values()), temml), strict=True
         )
     }
-    text = written_formulas(TEMML, kept | made)
+    content = written_formulas(TEMML, kept | made)
     path = folder / FILE
     beside = path.with_suffix(".json.new")
-    beside.write_text(text, encoding="utf-8")
+    beside.write_text(content, encoding="utf-8")
     beside.replace(path)
     return Counts(len(made), len(kept), len(stored) - len(kept))
 

@@ -104,7 +104,13 @@ class Indexes:
         return self._pages.fill("search", "Search", here="search/", scripts=["search.js"])
 
     def progress(self) -> str:
-        return self._pages.fill("progress", "Progress", here="progress/", deck=self._pages.deck("../"))
+        return self._pages.fill(
+            "progress",
+            "Progress",
+            here="progress/",
+            deck=self._pages.deck("../"),
+            parts=self._pages.parts("../"),
+        )
 
     def versions(self, versions: list[Version]) -> str:
         """Every published version, the newest first."""

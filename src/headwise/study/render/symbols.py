@@ -65,7 +65,9 @@ def symbol(name: str) -> Symbol:
     Raises:
         LookupError: there is none, or it has no source in the library.
     """
-    found = inspect.unwrap(find(name)) if callable(find(name)) else find(name)
+    found = find(name)
+    if callable(found):
+        found = inspect.unwrap(found)
     try:
         lines, line = inspect.getsourcelines(found)  # type: ignore[arg-type]
         path = Path(inspect.getsourcefile(found) or "")  # type: ignore[arg-type]

@@ -6,7 +6,8 @@
 const sizes = new ResizeObserver((entries) => { for (const { target } of entries) reach(target.closest('.scroll')); });
 
 function reach(box) {
-  if (box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1) box.tabIndex = 0;
+  const high = box.scrollHeight > box.clientHeight + 1 && getComputedStyle(box).overflowY === 'auto';
+  if (high || box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
   else box.removeAttribute('tabindex');
 }
 
