@@ -299,6 +299,15 @@ def test_a_server_that_refuses_is_told_and_the_sentence_stays(show, visual_site)
     page.errors = [error for error in page.errors if "422" not in error]
 
 
+def test_a_server_without_the_model_says_so_and_offers_no_field(show, visual_site, monkeypatch):
+    why = "the model is not installed: pip install it"
+    monkeypatch.setattr(visual_site, "available", {"available": False, "why": why})
+    page = show("sentence_heads", live=True)
+    page.page.wait_for_selector(f"text=A sentence of your own can’t be read: {why}.")
+    assert not page.page.is_visible("[name=text]")
+    assert not page.page.is_visible(".v-button")
+
+
 def test_letters_on_shaded_cells_can_be_read(show):
     """At every shade, in both themes, the contrast is 4.5 or more."""
     for scheme in ("light", "dark"):

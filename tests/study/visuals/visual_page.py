@@ -90,7 +90,8 @@ class Site:
     """Every visual on a page of its own, at /MODULE/; at /MODULE/live as a server with the model shows it."""
 
     def __init__(self):
-        self.visuals, self.made, self.heads = definitions(), {}, None
+        self.visuals, self.made = definitions(), {}
+        self.heads, self.available = None, {"available": True, "why": ""}
         site = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -122,6 +123,8 @@ class Site:
             file = STATIC / path.removeprefix("/static/")
             kind = "text/javascript" if file.suffix == ".js" else mimetypes.guess_type(file.name)[0]
             return self.send(request, file.read_bytes(), kind)
+        if path == "/api/heads":
+            return self.send(request, json.dumps(self.available).encode(), "application/json")
         if path == "/tests/contrast.js":
             return self.send(request, CSS.with_name("contrast.js").read_bytes(), "text/javascript")
         name, _, rest = path.strip("/").partition("/")

@@ -169,26 +169,24 @@ function view(result, inputs, stage) {
   };
 }
 
-// A sentence of one's own, where a server with the model answers.
+// A sentence of one's own, where a server with the model answers. Elsewhere its field is gone.
 function live(stage) {
   const control = stage.root.querySelector('form [name="text"]');
   if (!control) return [];
-  const page = document.documentElement;
-  if (page.dataset.mode !== "server") {
-    (control.closest(".control") || control.parentElement).hidden = true;
-    return [];
-  }
+  const field = control.closest(".control") || control.parentElement;
+  field.hidden = true;
+  if (document.documentElement.dataset.mode !== "server") return [];
   const told = html("p", { class: "v-note", role: "status" });
-  const button = html("button", { type: "button", class: "v-button" }, "Look at this sentence");
+  const button = html("button", { type: "button", class: "v-button", hidden: true }, "Look at this sentence");
   const ask = async () => {
     const text = control.value.trim();
     if (!text) return;
     button.disabled = true;
     told.textContent = "Reading …";
     try {
-      const answer = await fetch("/api/heads", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ text }) });
-      const found = await answer.json();
-      if (!answer.ok) throw new Error(found.message || `the server answered ${answer.status}`);
+      const found = await answerOf(await fetch("/api/heads", {
+        method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ text }),
+      }));
       stage.held = { ...stage.data, ...found };
       told.textContent = `${found.tokens.length} tokens read.`;
       stage.change();
@@ -200,7 +198,25 @@ function live(stage) {
   };
   button.addEventListener("click", ask);
   control.addEventListener("keydown", (event) => { if (event.key === "Enter") ask(); });
+  offer(field, button, told);
   return [html("div", { class: "v-live" }, button, told)];
+}
+
+// Show field and button where the server can read, else say why it can't.
+async function offer(field, button, told) {
+  try {
+    const { available, why } = await answerOf(await fetch("/api/heads"));
+    field.hidden = button.hidden = !available;
+    if (!available) told.textContent = `A sentence of your own can’t be read: ${why}.`;
+  } catch (error) {
+    told.textContent = `A sentence of your own can’t be read: ${error.message}`;
+  }
+}
+
+async function answerOf(response) {
+  const found = await response.json();
+  if (!response.ok) throw new Error(found.message || `the server answered ${response.status}`);
+  return found;
 }
 
 export function mount(root, data) {
