@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import http.server
 import threading
+import time
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -65,3 +66,13 @@ class Visit:
 
     def close(self):
         self.context.close()
+
+
+def until(page, expression, *, arg=None, seconds=10):
+    """Wait until JavaScript gives something true. Playwright's own way evaluates text within the page, which
+    the pages' security policy forbids."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(expression, arg):
+        if time.monotonic() > end:
+            raise AssertionError(f"after {seconds} s it is still not so: {expression}")
+        page.wait_for_timeout(50)

@@ -2,6 +2,7 @@
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from static_host import until
 
 pytestmark = pytest.mark.browser
 
@@ -40,7 +41,7 @@ def test_axe_finds_nothing_on_any_page_in_either_theme(visit):
         unfold(page)
         for theme in ("light", "dark"):
             page.emulate_media(color_scheme=theme)
-            page.wait_for_function("(theme) => document.documentElement.dataset.theme === theme", arg=theme)
+            until(page, "(theme) => document.documentElement.dataset.theme === theme", arg=theme)
             for violation in Axe().run(page).response["violations"]:
                 found += [
                     f"{path} {theme} {violation['id']} {node['target']}" for node in violation["nodes"][:3]
@@ -87,7 +88,7 @@ def test_a_wide_box_is_reached_and_scrolled_by_keyboard(visit):
     wide = page.locator(".scroll").nth([box["wide"] for box in boxes].index(True))
     wide.focus()
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("(box) => box.scrollLeft > 0", arg=wide.element_handle())
+    until(page, "(box) => box.scrollLeft > 0", arg=wide.element_handle())
 
 
 def test_the_chosen_theme_is_kept_and_set_before_anything_is_drawn(visit):
@@ -110,16 +111,16 @@ def test_the_systems_theme_holds_until_one_is_chosen(visit):
     page = visit(color_scheme="dark").open("first/")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     page.emulate_media(color_scheme="light")
-    page.wait_for_function("document.documentElement.dataset.theme === 'light'")
+    until(page, "document.documentElement.dataset.theme === 'light'")
 
 
 def test_the_skip_link_comes_first_and_leads_to_the_text(visit):
     page = visit().open("first/")
-    page.wait_for_function("document.hasFocus()")
+    until(page, "document.hasFocus()")
     page.keyboard.press("Tab")
-    page.wait_for_function("document.activeElement.className === 'skip'")
+    until(page, "document.activeElement.className === 'skip'")
     page.keyboard.press("Enter")
-    page.wait_for_function("document.activeElement.id === 'main'")
+    until(page, "document.activeElement.id === 'main'")
 
 
 def test_arrow_keys_scroll_and_turn_no_page(visit):
@@ -127,7 +128,7 @@ def test_arrow_keys_scroll_and_turn_no_page(visit):
     address = page.url
     for key in ("ArrowRight", "ArrowLeft", "ArrowDown", "ArrowDown"):
         page.keyboard.press(key)
-    page.wait_for_function("scrollY > 0")
+    until(page, "scrollY > 0")
     assert page.url == address
 
 
@@ -155,7 +156,7 @@ def test_search_finds_words_and_says_how_many(visit):
     assert "result" in page.locator("[data-search-told]").inner_text()
     assert page.locator(".result a").first.get_attribute("href") == "../second/#join"
     page.get_by_role("searchbox", name="Search for").fill("zzzz")
-    page.wait_for_function("document.querySelector('[data-search-told]').textContent.includes('Nothing')")
+    until(page, "document.querySelector('[data-search-told]').textContent.includes('Nothing')")
 
 
 def test_search_shows_markup_as_text(visit):
@@ -168,7 +169,7 @@ def test_a_permanent_link_is_copied(visit):
     one.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = one.open("first/")
     page.locator("#ours .permalink").click()
-    page.wait_for_function("document.querySelector('.toast').textContent.includes('Permanent link copied')")
+    until(page, "document.querySelector('.toast').textContent.includes('Permanent link copied')")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == f"{one.address}/v/2/first/#ours"
     assert page.url.endswith("/first/#ours")
@@ -181,9 +182,7 @@ def test_an_old_version_says_so_and_leads_to_the_same_place(visit, place):
     one = visit(place)
     page = one.open("v/1/first/#ours")
     banner = page.locator("[data-banner]")
-    page.wait_for_function(
-        "document.querySelector('[data-newer]').textContent.includes('Version 2 is current')"
-    )
+    until(page, "document.querySelector('[data-newer]').textContent.includes('Version 2 is current')")
     assert "Version 1, frozen on 2026-11-30" in banner.inner_text()
     assert "Four linears" in page.locator("#ours").inner_text()
     banner.get_by_role("link").click()
@@ -193,14 +192,14 @@ def test_an_old_version_says_so_and_leads_to_the_same_place(visit, place):
 
 def test_the_newest_version_says_that_it_is(visit):
     page = visit().open("v/2/first/")
-    page.wait_for_function("document.querySelector('[data-newer]').textContent.includes('newest version')")
+    until(page, "document.querySelector('[data-newer]').textContent.includes('newest version')")
 
 
 def test_a_version_that_can_t_ask_says_it_may_be_old(visit):
     one = visit()
     one.context.route("**/versions.json", lambda route: route.abort())
     page = one.open("v/1/first/")
-    page.wait_for_function("document.querySelector('[data-newer]').textContent.includes('may be newer')")
+    until(page, "document.querySelector('[data-newer]').textContent.includes('may be newer')")
     one.problems.clear()  # the browser tells of the request that was cut off
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from static_host import Host, Visit
+from static_host import Host, Visit, until
 
 from headwise.study.content import Lesson, load_guide
 from headwise.study.site import STATIC, build_site, render_site
@@ -59,7 +59,7 @@ def test_axe_finds_nothing_and_nothing_goes_wrong(visit, paths):
         page.wait_for_timeout(100)
         for theme in ("light", "dark"):
             page.emulate_media(color_scheme=theme)
-            page.wait_for_function("(theme) => document.documentElement.dataset.theme === theme", arg=theme)
+            until(page, "(theme) => document.documentElement.dataset.theme === theme", arg=theme)
             for violation in Axe().run(page).response["violations"]:
                 found += [
                     f"{path} {theme} {violation['id']} {node['target']}" for node in violation["nodes"][:3]
