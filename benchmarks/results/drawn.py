@@ -52,7 +52,7 @@ def draw_heads(examples: Any, choice: Choice, heads: Sequence[Head], path: Path)
         f"Cross-attention on the example called *{word}* above: from each token, as it is written, to "
         f"{where}. Drawn are the head whose largest weight is the largest on average, the one that "
         "keeps most to the order of the input, and the mean of the last layer"
-        + ("; beside them, where the pointer would copy from." if copying else ".")
+        + ("; the last picture shows where the pointer would copy from." if copying else ".")
     )
 
 

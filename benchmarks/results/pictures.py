@@ -37,19 +37,25 @@ def curves(run: Path, path: Path) -> None:
         shutil.copyfile(next(file for file in files if file.suffix == ".svg"), path)
 
 
+WIDEST = 24.0
+"""Inches of all panels of a picture side by side."""
+
+
 def alignment(
     path: Path, panels: Sequence[tuple[str, Tensor]], written: Sequence[str], read: Sequence[str]
 ) -> None:
-    """Weights [written, read] of some heads, side by side; darker is more.
+    """Weights [written, read] of some heads, side by side where there is room; darker is more.
 
     Args:
         read: what stands at each key; empty: the keys are frames
     """
     tall = 0.9 + 0.2 * len(written)
     wide = 0.6 + (0.2 * len(read) if read else 2.8)
-    with figure(path, 0.9 + len(panels) * wide, tall + (0.6 if read else 0.2)) as made:
+    across = max(1, min(len(panels), int(WIDEST // wide)))
+    down = -(-len(panels) // across)
+    with figure(path, 0.9 + across * wide, down * (tall + (0.6 if read else 0.2))) as made:
         for place, (title, weights) in enumerate(panels, 1):
-            axes = made.add_subplot(1, len(panels), place)
+            axes = made.add_subplot(down, across, place)
             axes.imshow(weights.numpy(), cmap="Blues", vmin=0, vmax=1, aspect="equal" if read else "auto")
             axes.set_title(title, fontsize=9)
             if read:
@@ -57,7 +63,7 @@ def alignment(
             else:
                 axes.set_xlabel("frame of the encoder", fontsize=8)
                 axes.tick_params(labelsize=8)
-            labels = [_short(one) for one in written] if place == 1 else []
+            labels = [_short(one) for one in written] if place % across == 1 or across == 1 else []
             axes.set_yticks(range(len(labels)), labels, fontsize=8)
             axes.tick_params(length=0)
 

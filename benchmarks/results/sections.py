@@ -60,8 +60,8 @@ class Section:
 
 
 DEBIAN = (
-    "the licence of each package (a package's description is under the licence of its packaging); nothing of "
-    "it stands in this repository"
+    "the licence of each package (a package's description is under the licence of its packaging); of it "
+    "this repository has no more than the five examples below"
 )
 
 SECTIONS = (
