@@ -33,6 +33,7 @@ def unfold(page):
     page.wait_for_timeout(50)
 
 
+@pytest.mark.timeout(1200)
 def test_axe_finds_nothing_on_any_page_in_either_theme(visit):
     one = visit()
     found = []

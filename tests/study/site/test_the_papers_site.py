@@ -14,6 +14,7 @@ MOST = 300_000
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.browser,
+    pytest.mark.timeout(3000),
     pytest.mark.skipif(not FOLDER.is_dir(), reason="the guide lies beside a source checkout only"),
 ]
 
