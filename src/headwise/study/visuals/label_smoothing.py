@@ -52,10 +52,10 @@ def data(facts: Facts | None = None) -> VisualData:
     found = compute(DEFAULTS)
     table = Table(
         f"Smoothing {fixed(DEFAULTS['smoothing'], 2)}, {int(DEFAULTS['vocabulary']):,} tokens",
-        ("", "right token", "each other token"),
+        ("probability", "right token", "each other token"),
         (
             ("target", fixed(found["right"], 4), power(found["other"], 2)),
-            ("the model’s probability", fixed(DEFAULTS["confidence"], 4), power(found["others"], 2)),
+            ("the model", fixed(DEFAULTS["confidence"], 4), power(found["others"], 2)),
         ),
     )
     words = (

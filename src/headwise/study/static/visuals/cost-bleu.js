@@ -65,7 +65,7 @@ function view(result, inputs, stage) {
 function names(points, frame, best) {
   const taken = points.map(({ x, y }) => [x - 8, y - 8, x + 8, y + 8]);
   const parts = [...points].sort((a, b) => Number(b.key === best) - Number(a.key === best) || a.y - b.y).flatMap((point) => {
-    const long = point.key.length * 6.9;
+    const long = point.key.length * 7.4;
     const off = point.key === best ? 16 : 11;
     const places = [[point.x + off, point.y + 4], [point.x - off - long, point.y + 4], [point.x - long / 2, point.y - 12], [point.x - long / 2, point.y + 22],
       [point.x + 9, point.y - 9], [point.x + 9, point.y + 17], [point.x - 9 - long, point.y - 9], [point.x - 9 - long, point.y + 17]];

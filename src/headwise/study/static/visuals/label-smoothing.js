@@ -77,10 +77,10 @@ function view(result, inputs, stage) {
     outputs: { smoothing: fixed(inputs.smoothing, 2), confidence: fixed(inputs.confidence, 3) },
     table: {
       caption: `Smoothing ${fixed(inputs.smoothing, 2)}, ${count(vocabulary)} tokens`,
-      columns: ["", "right token", "each other token"],
+      columns: ["probability", "right token", "each other token"],
       rows: [
         ["target", fixed(result.right, 4), power(result.other, 2)],
-        ["the model’s probability", fixed(inputs.confidence, 4), power(result.others, 2)],
+        ["the model", fixed(inputs.confidence, 4), power(result.others, 2)],
       ],
     },
     words: `A perfect model gives the right token ${fixed(result.right, 3)} and still has a loss of ${fixed(result.floor, 3)} nats `

@@ -67,11 +67,11 @@ function names(points, frame, chosen) {
   points.forEach(({ x, y }) => taken.push([x - 6, y - 6, x + 6, y + 6]));
   const rank = (point) => (point.key === chosen ? 0 : point.square ? 1 : 2);
   const parts = [...points].sort((a, b) => rank(a) - rank(b)).flatMap((point) => {
-    const long = point.key.length * 6.9;
+    const long = point.key.length * 7.4;
     const own = point.key === chosen;
     for (const [x, y] of places(point, long, own ? 15 : 10)) {
       const box = [x, y - 11, x + long, y + 3];
-      if (x < frame.inner.left - 4 || x + long > frame.inner.right + 16 || y < frame.inner.top || y > frame.inner.bottom || !free(box)) continue;
+      if (x < frame.inner.left - 4 || x + long > frame.inner.right + 14 || y < frame.inner.top || y > frame.inner.bottom || !free(box)) continue;
       taken.push(box);
       return [label(x, y, point.key, { class: `v-text v-halo-text${own ? " v-strong v-b-text" : ""}` })];
     }
@@ -85,7 +85,7 @@ const places = ({ x, y }, long, off) => [[x + off, y + 4], [x - off - long, y + 
 // The chosen row's parameters, part by part.
 function parts(result, inputs, stage) {
   const total = result.parts.reduce((sum, part) => sum + part.parameters, 0);
-  const narrow = stage.width < 480, left = narrow ? 138 : 164, top = narrow ? 44 : 28;
+  const narrow = stage.width < 480, left = narrow ? 158 : 164, top = narrow ? 44 : 28;
   const whole = stage.width - left - (narrow ? 46 : 70), tall = 15, step = 22;
   const most = Math.max(...result.parts.map((part) => part.parameters));
   const lines = result.parts.flatMap((part, place) => {
