@@ -7,8 +7,10 @@ from posixpath import join, normpath
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from markupsafe import Markup
 
 from headwise.study.render.environment import POLICY
+from headwise.study.render.maker import spoken
 from headwise.study.site import STATIC, render_site
 
 
@@ -169,6 +171,12 @@ def test_a_question_has_the_hooks_of_its_script(static):
     assert page.count("data-item=") == 3
     assert 'inputmode="decimal"' in page
     assert page.index("<fieldset>\n    <legend>") > 0 or "<fieldset>" in page
+
+
+def test_an_option_that_is_a_formula_alone_has_a_name():
+    formula = Markup("<math><mi>d</mi><mi>k</mi></math>")
+    assert spoken(formula) == "d k"
+    assert spoken(Markup("divide by ") + formula) == ""
 
 
 def test_modes_differ_in_little(static, served):

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import jinja2
 
-from headwise.study.render.maker import attributes
+from headwise.study.render.maker import attributes, spoken
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -27,5 +27,6 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     made.globals["attributes"] = attributes
+    made.globals["spoken"] = spoken
     made.globals["policy"] = POLICY
     return made

@@ -289,6 +289,14 @@ class Maker:
         )
 
 
+_MATH = re.compile(r"<math\b.*?</math>", re.DOTALL)
+
+
+def spoken(html: Markup) -> str:
+    """A name for what holds nothing but formulas, which not every program reads aloud; "" for the rest."""
+    return "" if plain(Markup(_MATH.sub("", str(html)))).strip(" .,;") else plain(html)
+
+
 def place_name(label: str) -> str:
     """An anchor's label as a reader is shown it: "Section 3.2.2, paragraph 1", "Figure 2"."""
     return f"Section {label}" if label[:1].isdigit() else label[:1].upper() + label[1:]

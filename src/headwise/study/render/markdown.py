@@ -200,12 +200,10 @@ def _cell(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any,
     align = _ALIGN.search(str(token.attrs.get("style", "")))
     scope = ' scope="col"' if token.tag == "th" else ""
     kind = f' class="{align[1]}"' if align else ""
-    name = (
-        f' aria-label="{escape(_bare(tokens[index + 1].content))}"'
-        if _only_formulas(tokens[index + 1])
-        else ""
-    )
-    return f"<{token.tag}{scope}{kind}{name if scope else ''}>"
+    name = ""
+    if scope and _only_formulas(tokens[index + 1]):
+        name = f'<span class="unseen">{escape(_bare(tokens[index + 1].content))}</span>'
+    return f"<{token.tag}{scope}{kind}>{name}"
 
 
 def _only_formulas(inline: Token) -> bool:
