@@ -99,6 +99,13 @@ def test_tables_scroll_by_themselves_and_have_no_style_attribute(kept_guide):
     assert "style=" not in made
 
 
+def test_a_corner_without_words_is_no_heading(kept_guide):
+    made = html("| | A $x$ | $y$ |\n|---|---|---|\n| 1 | 2 | 3 |", kept_guide)
+    assert "<td></td>" in made
+    assert made.count("<th") - made.count("<thead") == 2
+    assert '<span class="unseen">y</span>' in made
+
+
 def test_a_display_formula_has_its_words(kept_guide):
     made = html('$$\na\n= b\n$$ (equation: both, words="a is \\"b\\" (always)")', kept_guide)
     assert r"\[a = b\]" in made

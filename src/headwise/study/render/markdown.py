@@ -198,6 +198,8 @@ def _table_close(self: RendererHTML, tokens: Sequence[Token], index: int, option
 def _cell(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Env) -> str:
     token = tokens[index]
     align = _ALIGN.search(str(token.attrs.get("style", "")))
+    if token.tag == "th" and not tokens[index + 1].content.strip():
+        token.tag = tokens[index + 2].tag = "td"  # a corner without words heads nothing
     scope = ' scope="col"' if token.tag == "th" else ""
     kind = f' class="{align[1]}"' if align else ""
     name = ""
