@@ -25,7 +25,7 @@ def write_progress(out: Path | None, profile: str) -> None:
         store.close()
     except progress.ProgressError as error:
         raise UserError(str(error)) from None
-    text = json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(made, indent=1) + "\n"  # in ASCII, which can be written and printed anywhere
     if out is None:
         typer.echo(text, nl=False)
         return
@@ -59,9 +59,10 @@ def _write(out: Path, text: str) -> None:
             os.fsync(file.fileno())
         scratch.replace(out)
     except OSError as error:
+        raise UserError(f"--out {out}: can't be written: {error.strerror or error}") from None
+    finally:
         if scratch is not None:
             scratch.unlink(missing_ok=True)
-        raise UserError(f"--out {out}: can't be written: {error.strerror or error}") from None
 
 
 def read_progress(file: Path, profile: str) -> None:

@@ -8,6 +8,7 @@ from headwise.study.progress.errors import Refused
 
 _ID = re.compile(r"[0-9A-Za-z_-]{8,64}")
 _SLUG = re.compile(r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,126}[0-9A-Za-z])?")
+_HALF = re.compile("[\ud800-\udfff]")
 LONGEST_DURATION = 24 * 60 * 60 * 1000
 
 
@@ -70,12 +71,22 @@ def check_given(value: object) -> str | list[str]:
     """An answer: a text, or names of options.
 
     Raises:
-        Refused: it is neither.
+        Refused: it is neither, or a text with half of a character in it: no file can hold that.
     """
     if isinstance(value, str) and len(value) <= 1000:
-        return value
+        return _whole_characters(value)
     if isinstance(value, list) and len(value) <= 100:
         names = [one for one in value if isinstance(one, str) and len(one) <= 64]
         if len(names) == len(value):
-            return names
+            return [_whole_characters(name) for name in names]
     raise Refused("given: a text of 1000 characters or less, or a list of names of options, is wanted")
+
+
+def _whole_characters(text: str) -> str:
+    broken = _HALF.search(text)
+    if broken is not None:
+        raise Refused(
+            f"given: half of a character ({broken[0]!a}) stands at place {broken.start() + 1}, as cutting "
+            "an emoji in two leaves it: write it again"
+        )
+    return text

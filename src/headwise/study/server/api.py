@@ -9,20 +9,20 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from headwise.study import progress
 from headwise.study.answers_text import NotAnAnswer
 from headwise.study.grading import grade_by_key
 from headwise.study.progress import DeckCard, ProgressError, Refused, Reviewed, Store, checks
+from headwise.study.server.answered import NO_STORE, Json, JsonFile, failure
 from headwise.study.server.heads import Heads, NoHeads
 from headwise.study.server.pages import Site
 
 SMALL, LARGE = 100_000, 100_000_000
 """Bytes of a request, and of an import: a hundred thousand reviews are about 25 million."""
 
-NO_STORE = {"Cache-Control": "no-store"}
 Body = dict[str, Any]
 
 
@@ -85,17 +85,17 @@ class Api:
         async def endpoint(request: Request) -> Response:
             raw = await _read(request, most)
             if raw is None:
-                return _error(413, "too-large", f"A request has at most {most} bytes.")
+                return failure(413, "too-large", f"A request has at most {most} bytes.")
             try:
                 body = json.loads(raw)
             except (ValueError, RecursionError) as error:
                 if path == "/import":
-                    return _error(
+                    return failure(
                         422, "bad-import", f"The file is no whole JSON file ({error}): nothing changed."
                     )
-                return _error(422, "refused", f"This is no JSON: {error}")
+                return failure(422, "refused", f"This is no JSON: {error}")
             if not isinstance(body, dict):
-                return _error(422, "refused", "A JSON object is expected.")
+                return failure(422, "refused", "A JSON object is expected.")
             return await _answered(handle, {**body, **request.path_params})
 
         return Route(path, endpoint, methods=["POST"])
@@ -138,11 +138,10 @@ class Api:
                 progress.export_progress, self.store, clock=self.clock(), profile=self.profile
             )
         except ProgressError as error:
-            return _error(error.status, error.name, str(error))
-        content = json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+            return failure(error.status, error.name, str(error))
         name = f"headwise-progress-{made['exported'][:10]}.json"
         headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(content, media_type="application/json", headers=headers)
+        return JsonFile(made, headers=headers)
 
     # Writing
 
@@ -258,13 +257,13 @@ class Api:
 
 async def _answered(handle: Callable[[Body], Body], given: Body) -> Response:
     try:
-        return JSONResponse(await run_in_threadpool(handle, given), headers=NO_STORE)
+        return Json(await run_in_threadpool(handle, given), headers=NO_STORE)
     except NotAnAnswer as error:
-        return _error(422, "not-an-answer", str(error))
+        return failure(422, "not-an-answer", str(error))
     except NoHeads as error:
-        return _error(error.status, "no-heads", str(error))
+        return failure(error.status, "no-heads", str(error))
     except ProgressError as error:
-        return _error(error.status, error.name, str(error))
+        return failure(error.status, error.name, str(error))
 
 
 async def _read(request: Request, most: int) -> bytes | None:
@@ -276,7 +275,3 @@ async def _read(request: Request, most: int) -> bytes | None:
             return None
         parts.append(part)
     return b"".join(parts)
-
-
-def _error(status: int, name: str, message: str) -> JSONResponse:
-    return JSONResponse({"error": name, "message": message}, status, NO_STORE)

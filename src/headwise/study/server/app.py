@@ -8,12 +8,13 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
 from headwise.study.server import files
-from headwise.study.server.api import NO_STORE, Api
+from headwise.study.server.answered import failure
+from headwise.study.server.api import Api
 from headwise.study.server.security import Guard
 
 
@@ -62,7 +63,7 @@ async def _failed(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     if request.url.path.startswith("/api/"):
         name = {404: "not-there", 405: "method"}.get(status, "failed")
-        return JSONResponse({"error": name, "message": f"{request.url.path}: {status}"}, status, NO_STORE)
+        return failure(status, name, f"{request.url.path}: {status}")
     if status == 404:
         return HTMLResponse(
             '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Not there</title>'
@@ -73,8 +74,4 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 async def _broken(request: Request, error: Exception) -> Response:
-    return JSONResponse(
-        {"error": "failed", "message": f"The server failed ({type(error).__name__}); nothing was changed."},
-        500,
-        NO_STORE,
-    )
+    return failure(500, "failed", f"The server failed ({type(error).__name__}); nothing was changed.")

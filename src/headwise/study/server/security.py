@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from headwise.study.server.answered import Json, failure
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]")
 _HOST = re.compile(rf"(?:{'|'.join(re.escape(host) for host in HOSTS)})(?::[0-9]{{1,5}})?")
@@ -56,40 +57,36 @@ class Guard:
         await (refused or self.app)(scope, receive, with_headers)
 
 
-def refusal(method: str, path: str, headers: Headers) -> JSONResponse | None:
+def refusal(method: str, path: str, headers: Headers) -> Json | None:
     """The answer to a request that may not be asked; None if it may."""
     hosts = headers.getlist("host")
     if len(hosts) != 1 or not _HOST.fullmatch(hosts[0].lower()):
-        return _refuse(400, "host", f"This server answers to {', '.join(HOSTS)} alone.")
+        return failure(400, "host", f"This server answers to {', '.join(HOSTS)} alone.")
     if method in ("GET", "HEAD"):
         site = headers.get("sec-fetch-site", "same-origin")
         if path.startswith("/api/") and site not in ("same-origin", "none"):
-            return _refuse(403, "cross-site", "Another site may not ask for progress.")
+            return failure(403, "cross-site", "Another site may not ask for progress.")
         return None
     if method != "POST":
-        answer = _refuse(405, "method", f"{method} is not known here.")
+        answer = failure(405, "method", f"{method} is not known here.")
         answer.headers["Allow"] = "GET, HEAD, POST"
         return answer
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" or len(headers.getlist("content-type")) != 1:
-        return _refuse(415, "content-type", "What changes something is sent as application/json.")
+        return failure(415, "content-type", "What changes something is sent as application/json.")
     return _from_elsewhere(hosts[0], headers)
 
 
-def _from_elsewhere(host: str, headers: Headers) -> JSONResponse | None:
+def _from_elsewhere(host: str, headers: Headers) -> Json | None:
     """Refuse what no page of this server sent."""
     origins, sites = headers.getlist("origin"), headers.getlist("sec-fetch-site")
     own = f"http://{host.lower()}"
     if len(origins) > 1 or len(sites) > 1:
-        return _refuse(403, "cross-site", "One Origin and one Sec-Fetch-Site are expected.")
+        return failure(403, "cross-site", "One Origin and one Sec-Fetch-Site are expected.")
     if origins and origins[0].lower() != own:
-        return _refuse(403, "cross-site", f"Only pages of {own} may change something here.")
+        return failure(403, "cross-site", f"Only pages of {own} may change something here.")
     if sites and sites[0] != "same-origin":
-        return _refuse(403, "cross-site", "Only pages of this server may change something here.")
+        return failure(403, "cross-site", "Only pages of this server may change something here.")
     if not origins and not sites:
-        return _refuse(403, "cross-site", "Neither Origin nor Sec-Fetch-Site says where this comes from.")
+        return failure(403, "cross-site", "Neither Origin nor Sec-Fetch-Site says where this comes from.")
     return None
-
-
-def _refuse(status: int, name: str, message: str) -> JSONResponse:
-    return JSONResponse({"error": name, "message": message}, status, {"Cache-Control": "no-store"})

@@ -7,7 +7,7 @@ import { grade } from "./grade.js";
 import { queueOf } from "./queue.js";
 import { fold } from "./schedule.js";
 import { Problem, page } from "./study.js";
-import { COLUMNS, FORMAT, SETTINGS, VERSION, checkSettings, readExport } from "./transfer.js";
+import { COLUMNS, FORMAT, SETTINGS, VERSION, checkGiven, checkSettings, readExport } from "./transfer.js";
 
 const PREFIX = "headwise-study/";
 const NOTICEABLE = 60_000;
@@ -135,7 +135,7 @@ export const local = {
   async answer({ id, question, rev, given, seed }) {
     const key = await keyOf(question);
     if (key.rev !== rev) throw new Problem("conflict", `This page shows revision ${rev} of the question, the file of answers has ${key.rev}: reload the page. Nothing was counted.`);
-    const result = grade(key, given);
+    const result = grade(key, checkGiven(given));
     return alone(() => {
       const before = known("answers", id);
       if (!before) {

@@ -17,19 +17,26 @@ const id = (value) => typeof value === "string" && /^[0-9A-Za-z_-]{8,64}$/.test(
 const slug = (value) => typeof value === "string" && /^[0-9A-Za-z](?:[0-9A-Za-z._-]{0,126}[0-9A-Za-z])?$/.test(value);
 const whole = (low, high) => (value) => Number.isInteger(value) && low <= value && value <= high;
 const flag = (value) => typeof value === "boolean";
+// A text of whole characters: half of one (a lone surrogate) can be kept in no file.
+const text = (most) => (value) => typeof value === "string" && value.length <= most && !/\p{Surrogate}/u.test(value);
 const instant = (value) => days.read(value) !== null;
 const CHECKS = {
   id, undoes: id, guide: slug, card: slug, question: slug, activity: slug,
   rev: whole(1, 1_000_000), rating: whole(1, 4), seed: whole(0, 2 ** 32 - 1),
   duration: (value) => value === null || whole(0, 86_400_000)(value),
   version: (value) => value === "current" || (typeof value === "string" && /^[1-9]\d{0,8}$/.test(value)),
-  given: (value) => (typeof value === "string" && value.length <= 1000)
-    || (Array.isArray(value) && value.length <= 100 && value.every((one) => typeof one === "string" && one.length <= 64)),
+  given: (value) => text(1000)(value) || (Array.isArray(value) && value.length <= 100 && value.every(text(64))),
   correct: flag, done: flag, at: instant, clock: instant,
   score: (value) => typeof value === "number" && value >= 0 && value <= 1,
 };
 
 const bad = (message) => new Problem("bad-import", `${message} Nothing was changed.`);
+
+// An answer that may be kept; the server says the same in progress/checks.py.
+export function checkGiven(given) {
+  if (!CHECKS.given(given)) throw new Problem("refused", `The answer ${JSON.stringify(given)} can’t be kept: it is longer than 1000 characters, or half of a character stands in it. Write it again.`);
+  return given;
+}
 
 export function checkSettings(values) {
   for (const [name, value] of Object.entries(values)) {
