@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from headwise.study import versions
 from headwise.study.content import Guide, Lesson, Visual
@@ -25,8 +24,14 @@ from headwise.study.visuals import make
 from headwise.study.visuals.base import VisualData
 
 STATIC = Path(__file__).with_name("static")
+LISTED = "files.json"
+"""The list of a site's files, in the site: the next build takes these away, and no others."""
 Files = dict[str, bytes]
 """Files by their way from the site's root, with / between folders."""
+
+
+SHOWN = 5
+"""How many files that aren't the site's a message names."""
 
 
 class BuildError(Exception):
@@ -98,11 +103,11 @@ def build_site(guide: Guide, out: Path) -> int:
     """Write the static site of a guide and of all its versions; how many files it has.
 
     Everything is written into a new folder beside `out`, which then takes its place: whoever reads the old
-    site sees it whole until the new one is, and keeps it if anything fails.
+    site sees it whole until the new one is, and keeps it if anything fails or the build is interrupted.
 
     Raises:
         GuideError: something in the guide can't be shown.
-        BuildError: `out` holds something else than such a site, or can't be written.
+        BuildError: `out` holds a file that no build of this guide wrote, or can't be written.
     """
     _check_place(guide, out)
     files = render_site(guide, "static")
@@ -110,6 +115,8 @@ def build_site(guide: Guide, out: Path) -> int:
         for name, content in versions.files(guide.folder, one.number).items():
             files[f"v/{one.number}/{name}"] = content
     files[".nojekyll"] = b""
+    listed = {"guide": guide.id, "files": sorted([*files, LISTED])}
+    files[LISTED] = (json.dumps(listed, ensure_ascii=False, indent=1) + "\n").encode()
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
@@ -118,6 +125,7 @@ def build_site(guide: Guide, out: Path) -> int:
     try:
         write(files, fresh)
         fresh.chmod(0o755)
+        _check_place(guide, out)  # rendering took a while
         _swap(fresh, out)
     except OSError as error:
         raise BuildError(
@@ -142,31 +150,73 @@ def _check_place(guide: Guide, out: Path) -> None:
         raise BuildError(f"{out} is no folder: name one that is new, empty, or an earlier site of this guide")
     if guide.folder.resolve().is_relative_to(out.resolve()):
         raise BuildError(f"{out} holds the guide itself: name a folder outside of it")
-    if out.is_dir() and any(out.iterdir()):
-        try:
-            made = json.loads((out / "versions.json").read_bytes())["guide"]
-        except (OSError, ValueError, KeyError, TypeError):
-            made = None
-        if made != guide.id or not (out / "search.json").is_file():
-            raise BuildError(
-                f"{out} isn't empty and is no earlier site of {guide.id}: name another folder, or empty it"
-            )
+    if not out.is_dir():
+        return
+    try:
+        held = json.loads((out / LISTED).read_bytes())
+        known = {str(name) for name in held["files"]} if held["guide"] == guide.id else None
+    except (OSError, ValueError, KeyError, TypeError):
+        known = None
+    try:
+        others = _others(out, known or set())
+    except OSError as error:
+        raise BuildError(f"{out} can't be read: {error.strerror}") from error
+    if known is None and others:
+        raise BuildError(
+            f"{out} isn't empty and is no earlier site of {guide.id}: name another folder, or empty it"
+        )
+    if others:
+        more = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
+        raise BuildError(
+            f"{out} holds what is not the site's: {', '.join(others[:SHOWN])}{more}. A build takes the place "
+            f"of the whole folder, so build into another one and copy the site from there, or move these away"
+        )
+
+
+def _others(out: Path, known: set[str]) -> list[str]:
+    """What a folder holds beside files of these names; of folders without any of them only the topmost."""
+    homes = {parent.as_posix() for name in known for parent in PurePosixPath(name).parents}
+    others = []
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for folder, folders, files in os.walk(out, onerror=fail):
+        at = Path(folder).relative_to(out)
+        for name in list(folders):
+            path = (at / name).as_posix()
+            if path not in homes or (out / path).is_symlink():
+                folders.remove(name)
+                others.append(f"{path}/")
+        others += [path for name in files if (path := (at / name).as_posix()) not in known]
+    return sorted(others)
 
 
 def _swap(fresh: Path, out: Path) -> None:
+    """Put a folder in the place of another, which stays unless that succeeds."""
     if not out.exists():
         os.replace(fresh, out)
         return
     old = Path(tempfile.mkdtemp(prefix=f".{out.name}.old.", dir=out.parent))
-    os.replace(out, old / "site")
+    kept = old / "site"
     try:
+        os.replace(out, kept)
         os.replace(fresh, out)
-    except OSError:
-        os.replace(old / "site", out)
+    except BaseException:  # Ctrl-C between the two as well
+        if not out.exists():
+            _bring_back(kept, out)
+        shutil.rmtree(old, ignore_errors=True)
         raise
-    finally:
-        with contextlib.suppress(OSError):
-            shutil.rmtree(old)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _bring_back(kept: Path, out: Path) -> None:
+    try:
+        os.replace(kept, out)
+    except OSError as error:
+        raise BuildError(
+            f"{out} can't be written: {error.strerror}; the earlier site lies in {kept}"
+        ) from error
 
 
 def _data(guide: Guide, visual: Visual) -> VisualData:

@@ -1,7 +1,9 @@
 """Writing a site: whole or not at all, the same bytes every time, and nothing else destroyed."""
 
+import json
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 from small_guide import FIRST, small_guide, write_guide
@@ -108,10 +110,95 @@ def test_files_of_an_older_site_go(tmp_path):
     guide = small_guide(tmp_path / "g")
     out = tmp_path / "site"
     build_site(guide, out)
+    listed = json.loads((out / "files.json").read_text())
+    assert listed == {"guide": "small", "files": sorted(tree(out))}
     (out / "old-activity").mkdir()
     (out / "old-activity" / "index.html").write_text("old")
+    (out / "files.json").write_text(
+        json.dumps({"guide": "small", "files": [*listed["files"], "old-activity/index.html"]})
+    )
     build_site(guide, out)
     assert not (out / "old-activity").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "named"),
+    [(".git/HEAD", ".git/"), ("CNAME", "CNAME"), ("first/notes.txt", "first/notes.txt"), ("v/9/a.txt", "v/")],
+)
+def test_what_is_not_the_site_s_is_named_and_stays(guide, tmp_path, file, named):
+    out = tmp_path / "pages"
+    build_site(guide, out)
+    path = out / file
+    path.parent.mkdir(exist_ok=True, parents=True)
+    path.write_text("mine")
+    before = tree(out)
+    with pytest.raises(BuildError, match="not the site's") as caught:
+        build_site(guide, out)
+    assert f" {named}." in str(caught.value)
+    assert tree(out) == before
+    assert beside(out) == ["pages", "small"]
+
+
+def test_a_link_inside_the_site_and_many_files_are_named(guide, tmp_path):
+    out = tmp_path / "pages"
+    build_site(guide, out)
+    (out / "elsewhere").symlink_to(tmp_path, target_is_directory=True)
+    for number in range(6):
+        (out / f"note-{number}").write_text("mine")
+    with pytest.raises(BuildError, match=r"elsewhere/, note-0, note-1, note-2, note-3 and 2 more\."):
+        build_site(guide, out)
+
+
+def test_a_site_without_its_list_is_not_taken_for_one(guide, tmp_path):
+    out = tmp_path / "site"
+    build_site(guide, out)
+    (out / "files.json").unlink()
+    with pytest.raises(BuildError, match="no earlier site of small"):
+        build_site(guide, out)
+    assert (out / "index.html").is_file()
+
+
+@pytest.mark.parametrize("at", [1, 2])
+@pytest.mark.parametrize("done", [False, True])
+def test_ctrl_c_while_the_sites_change_places_leaves_one_of_them(guide, tmp_path, monkeypatch, at, done):
+    """Before or after each rename."""
+    out = tmp_path / "out" / "site"
+    build_site(guide, out)
+    before = tree(out)
+    real, calls = os.replace, []
+
+    def interrupted(source, target):
+        calls.append(target)
+        if len(calls) == at and not done:
+            raise KeyboardInterrupt
+        real(source, target)
+        if len(calls) == at and done:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(site.os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        build_site(guide, out)
+    monkeypatch.undo()
+    assert tree(out) == before
+    assert beside(out) == ["site"]
+
+
+def test_an_old_site_that_can_t_be_brought_back_is_kept_and_named(guide, tmp_path, monkeypatch):
+    out = tmp_path / "out" / "site"
+    build_site(guide, out)
+    before = tree(out)
+    real, calls = os.replace, []
+
+    def only_once(source, target):
+        calls.append(target)
+        if len(calls) > 1:
+            raise OSError(30, "Read-only file system")
+        real(source, target)
+
+    monkeypatch.setattr(site.os, "replace", only_once)
+    with pytest.raises(BuildError, match="the earlier site lies in") as caught:
+        build_site(guide, out)
+    assert tree(Path(str(caught.value).split("lies in ")[1])) == before
 
 
 def test_the_command_builds_and_tells_faults_in_a_line(guide, tmp_path):
