@@ -177,16 +177,23 @@ class Api:
     def review(self, body: Body) -> Body:
         """Add a review; the queue afterwards."""
         guide = self._guide(body)
-        deck = self._deck_of(guide, body.get("card"))
+        deck, known = self._deck_of(guide, body.get("card"))
+        rev = checks.check_whole(body.get("rev", 0), "rev", 1, 1_000_000)
+        if rev > known:  # a lower one is a page that is older: the log says which answer was seen
+            raise progress.Conflict(
+                f"This page shows revision {rev} of the card, the guide has {known}: reload the page. "
+                "Nothing was counted."
+            )
         done = progress.add_review(
             self.store,
             id=body.get("id", ""),
             guide=guide,
             card=body.get("card", ""),
-            rev=body.get("rev", 0),
+            rev=rev,
             rating=body.get("rating", 0),
             expects=body.get("expects"),
             duration=body.get("duration"),
+            when=body.get("when"),
             clock=self.clock(),
         )
         return self._reviewed(done, guide, deck)
@@ -195,7 +202,10 @@ class Api:
         """Take a review back; the queue afterwards."""
         guide = self._guide(body)
         done = progress.undo_review(
-            self.store, id=body.get("id", ""), undoes=body.get("undoes", ""), clock=self.clock()
+            self.store,
+            id=body.get("id", ""),
+            undoes=body.get("undoes", ""),
+            clock=checks.check_when(body.get("when"), self.clock()),
         )
         return self._reviewed(done, guide, str(body.get("deck", "")))
 
@@ -219,7 +229,7 @@ class Api:
             guide=guide,
             activity=body.get("activity", ""),
             done=body.get("done", False),
-            clock=self.clock(),
+            clock=checks.check_when(body.get("when"), self.clock()),
         )
         return {"marks": progress.latest_marks(self.store, guide)}
 
@@ -248,10 +258,12 @@ class Api:
             raise NotThere(f"there is no guide {guide!r} here")
         return guide
 
-    def _deck_of(self, guide: str, card: object) -> str:
+    def _deck_of(self, guide: str, card: object) -> tuple[str, int]:
+        """The deck that has a card, and the card's revision."""
         for deck, cards in self.sites[guide].shown().decks.items():
-            if any(card == name for name, _ in cards):
-                return deck
+            for name, rev in cards:
+                if card == name:
+                    return deck, rev
         raise NotThere(f"the guide {guide!r} has no card {card!r}")
 
 

@@ -2,7 +2,7 @@
 
 import { backend, progress } from "./backend.js";
 import { copied } from "./safe.js";
-import { distance, make, makeId, many, tell, time } from "./study.js";
+import { distance, make, makeId, many, page, tell, time } from "./study.js";
 
 const RATINGS = [[1, "Again"], [2, "Hard"], [3, "Good"], [4, "Easy"]];
 const KEYS = [["Space", "turn the card"], ["1, 2, 3, 4", "again, hard, good, easy"], ["U", "take the last rating back"]];
@@ -56,23 +56,39 @@ class Review {
     }
   }
 
-  // A new queue from the server.
+  // A new queue. A card whose answer is another one here than in the queue is not asked on this page: what is
+  // rated has to be the answer that was seen.
   take(queue, first = "") {
     clearTimeout(this.timer);
     this.queue = queue;
     tell("clock", queue.told);
     this.undo.hidden = !queue.undo;
-    this.now = queue.cards.find((one) => one.card === first && this.items.has(one.card)) ?? queue.cards.find((one) => this.items.has(one.card)) ?? null;
-    const parts = Object.entries(KINDS).filter(([kind]) => queue.counts[kind]).map(([kind, words]) => `${queue.counts[kind]} ${words}`);
-    const due = queue.cards.length;
-    this.counts.textContent = `${due ? `${many(due, "card")} due: ${parts.join(", ")}.` : "No card is due now."} ${queue.done ? `${many(queue.done, "review")} today.` : ""}`;
+    this.due = queue.cards.filter((one) => Number(this.items.get(one.card)?.dataset.rev) === one.rev);
+    this.elsewhere(queue.cards.length - this.due.length);
+    this.now = this.due.find((one) => one.card === first) ?? this.due[0] ?? null;
+    const count = (kind) => this.due.filter((one) => one.kind === kind).length;
+    const parts = Object.entries(KINDS).filter(([kind]) => count(kind)).map(([kind, words]) => `${count(kind)} ${words}`);
+    const due = this.due.length;
+    this.counts.textContent = `${due ? `${many(due, "card")} due: ${parts.join(", ")}.` : queue.cards.length ? "No card of this page is due now." : "No card is due now."} ${queue.done ? `${many(queue.done, "review")} today.` : ""}`;
     if (!this.now) this.rest();
     else if (this.started) this.front();
     else this.offer();
   }
 
+  // Cards that are due and are other ones in the guide now.
+  elsewhere(count) {
+    const what = count === 1 ? "1 card that is due is" : `${count} cards that are due are`;
+    if (!count) tell("elsewhere", "");
+    else if (page.version === "current") {
+      tell("elsewhere", `${what} newer than this page: reload it to review ${count === 1 ? "it" : "them"}.`, { "Reload the page": () => location.reload() });
+    } else {
+      const there = new URL(`../../${encodeURIComponent(page.activity)}/`, page.root);
+      tell("elsewhere", `${what} newer than this version, and reviewed in the current guide.`, { "Go to the current cards": () => location.assign(there) });
+    }
+  }
+
   offer() {
-    this.start = make("button", { type: "button", onclick: () => this.begin() }, `Review ${many(this.queue.cards.length, "card")}`);
+    this.start = make("button", { type: "button", onclick: () => this.begin() }, `Review ${many(this.due.length, "card")}`);
     this.stage.replaceChildren(this.start);
   }
 
@@ -130,7 +146,8 @@ class Review {
   // A rating is shown as given only when it is kept.
   async rated(rating) {
     if (this.busy || !this.turned) return;
-    const { card, rev, head } = this.now;
+    const { card, head } = this.now;
+    const rev = Number(this.items.get(card).dataset.rev);
     const duration = Math.min(Math.round(performance.now() - this.since), 86_400_000);
     await this.send(() => backend.review, { id: makeId(), card, rev, rating, expects: head, duration, deck: this.deck, cards: this.cards },
       (answer) => {
@@ -143,9 +160,9 @@ class Review {
     if (this.busy || !this.queue?.undo) return;
     await this.send(() => backend.undo, { id: makeId(), undoes: this.queue.undo, deck: this.deck, cards: this.cards },
       (answer) => {
-        this.told.textContent = "The last rating is taken back; here is the card again.";
         this.started = true;
         this.take(answer.queue, answer.card);
+        this.told.textContent = `The last rating is taken back${this.now?.card === answer.card ? "; here is the card again" : ""}.`;
       });
   }
 
