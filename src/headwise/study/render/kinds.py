@@ -27,7 +27,7 @@ BLOCK = {
     "simplified": Kind("Our simplification", "simplified"),
     "trap": Kind("Common mistake", "trap"),
     "loose": Kind("Where the paper is loose", "loose"),
-    "code": Kind("Run the code", "code"),
+    "code": Kind("In code", "code"),
     "visual": Kind("Try it", "visual"),
     "check": Kind("Check yourself", "quiz"),
     "exercise": Kind("Exercise", "exercise"),

@@ -12,7 +12,7 @@ from headwise.kernels.blocks import block_scores
 from headwise.masks import Causal
 from headwise.observers import Weights
 from headwise.study.visuals.base import Facts, Inputs, Table, VisualData
-from headwise.study.visuals.wording import fixed
+from headwise.study.visuals.wording import fixed, listing
 
 # The vectors of "sat", and what it looks at, are those of the lesson.
 TOKENS = ("the", "cat", "sat")
@@ -61,14 +61,16 @@ def data(facts: Facts | None = None) -> VisualData:
         (token, *(fixed(found[name][key], places) for name, places in STEPS))
         for key, token in enumerate(TOKENS)
     )
-    best = max(range(len(TOKENS)), key=lambda key: float(found["weights"][key]))
+    weights = [float(weight) for weight in found["weights"]]
+    best = [f"“{TOKENS[key]}”" for key, weight in enumerate(weights) if weight > max(weights) - 1e-12]
     table = Table(
         f"From the query “{query}” to the weight of each key",
         ("key", "q · k", "÷ √d_k", "e to that power", "weight"),
         columns,
     )
     words = (
-        f"“{query}” looks mostly at “{TOKENS[best]}”: weight {fixed(found['weights'][best], 3)}. "
+        f"“{query}” looks {'mostly' if len(best) == 1 else 'equally'} at {listing(best)}: "
+        f"weight {fixed(max(weights), 3)}{'' if len(best) == 1 else ' each'}. "
         f"Its output is ({', '.join(fixed(one, 3) for one in found['output'])})."
     )
     given = {"tokens": list(TOKENS), "q": _lists(Q), "k": _lists(K), "v": _lists(V)}

@@ -2,7 +2,7 @@
 
 import { drawing, html, label, rectangle, stage, svg } from "./common.js";
 import { columnLabels, heat } from "./heat.js";
-import { fixed } from "./words.js";
+import { fixed, listing } from "./words.js";
 
 const STEPS = ["1 compare", "2 scale", "3 mask", "4 softmax: eˣ", "÷ sum"];
 
@@ -82,7 +82,8 @@ function view(result, inputs, stage) {
     ...v[0].map((_, place) => label(left - 8, second + (place + 0.5) * tall, `number ${place + 1}`, { class: "v-text v-end v-middle" })),
     rectangle(right + 6, second, sum - 8, values * tall, { class: "v-frame" }),
   );
-  const best = weights.indexOf(Math.max(...weights));
+  const most = Math.max(...weights);
+  const best = tokens.filter((_, key) => weights[key] > most - 1e-12).map((token) => `“${token}”`);
   return {
     draw: [drawing(stage.width, second + values * tall + 8, { class: "v-plot" }, hidden, steps, mixed, added)],
     table: {
@@ -91,7 +92,8 @@ function view(result, inputs, stage) {
       rows: tokens.map((token, key) => [token, fixed(scores[key], 2), visible[key] ? fixed(scaled[key], 2) : "hidden",
         large(exponentials[key]), fixed(weights[key], 3)]),
     },
-    words: `“${tokens[row]}” looks mostly at “${tokens[best]}”: weight ${fixed(weights[best], 3)}. `
+    words: `“${tokens[row]}” looks ${best.length === 1 ? "mostly" : "equally"} at ${listing(best)}: `
+      + `weight ${fixed(most, 3)}${best.length === 1 ? "" : " each"}. `
       + `Its output is (${output.map((one) => fixed(one, 3)).join(", ")}).`,
   };
 }
