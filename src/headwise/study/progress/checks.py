@@ -45,6 +45,15 @@ def check_whole(value: object, what: str, low: int, high: int) -> int:
     return value
 
 
+def check_when(value: object, clock: int) -> int:
+    """The instant at which something was done that is sent only now; None is now, and none lies after it.
+
+    Raises:
+        Refused: it is no instant.
+    """
+    return clock if value is None else min(check_whole(value, "when", 0, 2**53 - 1), clock)
+
+
 def check_flag(value: object, what: str) -> bool:
     """true or false.
 

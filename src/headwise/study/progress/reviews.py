@@ -40,6 +40,7 @@ def add_review(
     expects: str | None,
     clock: int,
     duration: int | None = None,
+    when: int | None = None,
 ) -> Reviewed:
     """Add a review to the log.
 
@@ -49,6 +50,8 @@ def add_review(
             another since, in a second tab or by a second server, nothing is added.
         clock: the present instant by the machine's clock. Where it lies before the card's last review (the
             clock was set back), the review counts from just after that one.
+        when: the instant at which the rating was given, where it was sent later: it counts from then, but not
+            from before the card's last review, nor from later than now.
 
     Raises:
         Refused: a value makes no sense, or the id belongs to another review.
@@ -64,6 +67,7 @@ def add_review(
         checks.check_id(expects)
     if duration is not None:
         checks.check_whole(duration, "duration", 0, checks.LONGEST_DURATION)
+    given = checks.check_when(when, clock)
     with store.writing() as connection:
         state = state_of(connection, guide, card)
         known = connection.execute(
@@ -76,11 +80,11 @@ def add_review(
         head = state.head if state else None
         if head != expects:
             raise Conflict(_in_the_meantime(state))
-        at = clock if state is None else max(clock, state.last + 1)
+        at = given if state is None else max(given, state.last + 1)
         connection.execute(
             "INSERT INTO reviews (id, guide, card, rev, rating, at, clock, duration) "
             "VALUES (?,?,?,?,?,?,?,?)",
-            (id, guide, card, rev, rating, at, clock, duration),
+            (id, guide, card, rev, rating, at, given, duration),
         )
         new = after(state, Review(id, at, rating, rev))
         keep(connection, guide, card, new)

@@ -98,7 +98,8 @@ async function start() {
     tell("progress", error.message, { "Try again": () => { tell("progress", ""); start(); } });
     return;
   }
-  const sent = (await backend.flush?.()) ?? 0;
+  const { sent, lost } = (await backend.flush?.()) ?? { sent: 0, lost: [] };
+  if (lost.length) tell("lost", lost.join(" "), { "Understood": () => tell("lost", "") });
   if (sent) {
     tell("sent", `${many(sent, "entry", "entries")} that had not reached the server the last time ${sent === 1 ? "is" : "are"} kept now.`);
     found = await progress(true);

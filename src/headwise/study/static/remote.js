@@ -1,7 +1,8 @@
 // Progress and grading by the local server. A review, an undo or a mark that could not be delivered is kept in this
-// browser and sent again, under the same id, when a page is opened next: the server takes each id once.
+// browser and sent again, under the same id and with the instant at which it was made, when a page of its guide is
+// opened next: the server takes each id once.
 
-import { Problem, page } from "./study.js";
+import { Problem, day, page, time } from "./study.js";
 
 const OUTBOX = "headwise-study-outbox/";
 let profile = null;
@@ -19,7 +20,10 @@ async function ask(path, body) {
   throw new Problem(answer?.error ?? "failed", answer?.message ?? `The server failed (${response.status}).`);
 }
 
+// The server took nothing, and may later.
 const undelivered = (error) => ["unreachable", "not-saved", "failed", "damaged"].includes(error.name);
+// The server has judged the entry: it will never be taken.
+const judged = (error) => ["conflict", "refused"].includes(error.name);
 
 function box(id, entry) {
   try {
@@ -31,17 +35,39 @@ function box(id, entry) {
 }
 
 // Send, and remember until the server has answered.
-async function deliver(path, body) {
-  box(body.id, { path, body, profile, when: Date.now() });
+async function deliver(path, entry) {
+  const when = waiting().find(({ body }) => body.id === entry.id)?.when ?? Date.now();
+  const body = { ...entry, when };
+  box(body.id, { path, body, profile, when });
   try {
     const answer = await ask(path, body);
     box(body.id, null);
     return answer;
   } catch (error) {
-    if (!undelivered(error)) box(body.id, null);
+    if (judged(error)) box(body.id, null);
     throw error;
   }
 }
+
+// What waits to be sent, the oldest first. What can't be read is left where it is.
+function waiting() {
+  const found = [];
+  try {
+    for (const key of Object.keys(localStorage).filter((name) => name.startsWith(OUTBOX))) {
+      try {
+        const entry = JSON.parse(localStorage.getItem(key));
+        if (entry.path && entry.body.id && Number.isFinite(entry.when)) found.push(entry);
+      } catch {
+        // another program wrote there
+      }
+    }
+  } catch {
+    // nothing is kept here
+  }
+  return found.sort((left, right) => left.when - right.when);
+}
+
+const WORDS = { "/reviews": "A rating", "/reviews/undo": "The undoing of a rating", "/marks": "A mark" };
 
 export const remote = {
   where: "",
@@ -54,28 +80,25 @@ export const remote = {
     return found;
   },
 
-  // What was not delivered the last time, for this profile; how many entries the server has taken now.
+  // What was not delivered the last time, for this profile and guide: how many entries the server has taken now
+  // (`sent`), and what it will never take, in words (`lost`). All others go on waiting.
   async flush() {
     let sent = 0;
-    let waiting = [];
-    try {
-      const keys = Object.keys(localStorage).filter((key) => key.startsWith(OUTBOX));
-      waiting = keys.map((key) => [key, JSON.parse(localStorage.getItem(key))]);
-    } catch {
-      return 0;
-    }
-    for (const [key, entry] of waiting.sort(([, left], [, right]) => left.when - right.when)) {
-      if (entry.profile !== profile) continue;
+    const lost = [];
+    for (const { path, body, profile: whose, when } of waiting()) {
+      if (whose !== profile || body.guide !== page.guide) continue;
       try {
-        await ask(entry.path, entry.body);
+        await ask(path, { ...body, when });
         sent += 1;
-        localStorage.removeItem(key);
+        box(body.id, null);
       } catch (error) {
         if (undelivered(error)) break;
-        localStorage.removeItem(key); // it came too late: the card was reviewed elsewhere
+        if (!judged(error)) continue;
+        lost.push(`${WORDS[path] ?? "An entry"} of ${day(when)}, ${time(when)}, reached the server only now and was not taken. ${error.message}`);
+        box(body.id, null);
       }
     }
-    return sent;
+    return { sent, lost };
   },
 
   // Forget what was not delivered: the learner gave it up.
