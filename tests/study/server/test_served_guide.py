@@ -1,5 +1,7 @@
 """Pages are built into a cache, again when the guide changes, never half; old versions are graded as such."""
 
+import os
+import shutil
 import time
 from datetime import UTC, datetime
 
@@ -104,6 +106,63 @@ def test_pages_that_nobody_used_leave_the_cache(guide, tmp_path, monkeypatch):
     fresh, _ = site_of(guide.folder, tmp_path / "cache")
     assert fresh.shown().pages.is_dir()
     assert not old.exists()
+
+
+def aged(folder):
+    """As if nobody had used it for two days."""
+    long_ago = time.time() - 2 * pages.OLD
+    os.utime(folder, (long_ago, long_ago))
+
+
+def test_pages_that_are_being_served_stay_when_another_server_tidies(guide, tmp_path):
+    site, _ = site_of(guide.folder, tmp_path / "cache")
+    home = site.shown().pages.parent
+    aged(home)
+    site.shown()  # somebody reads a page
+    text = (guide.folder / "activities" / "20-second.md").read_text()
+    later(guide.folder, "activities/20-second.md", text.replace("joined", "joint"))
+    other, _ = site_of(guide.folder, tmp_path / "cache")
+    assert other.shown().pages.parent != home
+    assert (home / "pages" / "second" / "index.html").is_file()
+
+
+def test_pages_that_are_gone_are_built_again(guide, tmp_path):
+    site, told = site_of(guide.folder, tmp_path / "cache")
+    shutil.rmtree(tmp_path / "cache")
+    assert "Heads are joined" in page(site)
+    assert told == ["The pages were gone from the cache: they are built again."]
+
+
+def test_gone_pages_of_a_broken_guide_come_back_when_it_is_mended(guide, tmp_path):
+    site, told = site_of(guide.folder, tmp_path / "cache")
+    shutil.rmtree(tmp_path / "cache")
+    later(guide.folder, "activities/14-first.quiz.toml", QUIZ.replace('kind = "single"', 'kind = "singel"'))
+    for _ in range(3):
+        site.shown()
+    assert len(told) == 1
+    assert "14-first.quiz.toml:" in told[0]
+    later(guide.folder, "activities/14-first.quiz.toml", QUIZ)
+    assert "Heads are joined" in page(site)
+
+
+@pytest.mark.parametrize("held", ["", "{", "[]", '{"id": "small"}', "\udcff"])
+def test_pages_whose_record_can_t_be_read_are_built_again(guide, tmp_path, held, monkeypatch):
+    monkeypatch.setattr(pages, "stamp", lambda folder: "same")
+    first, _ = site_of(guide.folder, tmp_path / "cache")
+    home = first.shown().pages.parent
+    (home / "guide.json").write_bytes(held.encode(errors="surrogateescape"))
+    again, _ = site_of(guide.folder, tmp_path / "cache")
+    assert again.shown() == first.shown()
+    assert pages.read(home) == first.shown()
+    assert [path.name for path in home.parent.iterdir()] == [home.name]
+
+
+def test_unreadable_pages_are_not_shown_in_place_of_a_broken_guide(guide, tmp_path):
+    home = site_of(guide.folder, tmp_path / "cache")[0].shown().pages.parent
+    (home / "guide.json").write_text("{")
+    later(guide.folder, "guide.toml", "id = ")
+    with pytest.raises(GuideError, match=r"guide\.toml:1"):
+        site_of(guide.folder, tmp_path / "cache")
 
 
 def test_a_frozen_version_is_graded_by_its_own_key_and_answers_carry_over(tmp_path):

@@ -1,7 +1,8 @@
 """A guide as the server shows it: pages built into a cache, keys of its questions kept beside them.
 
-The pages are built again when a file of the guide or of this package changes. Until new ones are whole, the
-old ones stay; a guide with an error keeps them, and the error is printed.
+The pages are built again when a file of the guide or of this package changes, or when they are gone from
+the cache. Until new ones are whole, the old ones stay; a guide with an error keeps them, and the error is
+printed.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from headwise.study.errors import GuideError
 
 OLD = 24 * 60 * 60
 """Seconds after which pages that nobody used are removed from the cache."""
+
+FRONT = "index.html"
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at the guide's files."""
@@ -73,6 +76,7 @@ class Site:
         self._looked = time.monotonic()
         self._stamp = stamp(folder)
         self._building: threading.Thread | None = None
+        self._lost = ""  # the stamp for which pages that are gone couldn't be built again
         self._shown = self._first()
 
     def shown(self) -> Shown:
@@ -81,7 +85,9 @@ class Site:
             if self._building is None and time.monotonic() - self._looked >= LOOK_EVERY:
                 self._looked = time.monotonic()
                 found = stamp(self.folder)
-                if found != self._stamp:
+                if self._gone():
+                    self._bring_back(found)
+                elif found != self._stamp:
                     self._stamp = found
                     self._building = threading.Thread(target=self._again, args=(found,), daemon=True)
                     self._building.start()
@@ -115,10 +121,31 @@ class Site:
         finally:
             self._building = None
 
+    def _gone(self) -> bool:
+        """Whether somebody emptied the cache; pages that are there are marked as in use."""
+        if not (self._shown.pages / FRONT).is_file():
+            return True
+        _touch(self._shown.pages.parent)
+        return False
+
+    def _bring_back(self, found: str) -> None:
+        """Build pages that are gone, while whoever asks for one waits; once, if the guide has an error."""
+        if self._lost == found:
+            return
+        self._lost = self._stamp = found
+        try:
+            self._shown = self._made(found)
+        except Exception as error:
+            self._tell(f"{error}\nThe pages are gone from the cache, and come back when this is mended.")
+        else:
+            self._lost = ""
+            self._tell("The pages were gone from the cache: they are built again.")
+
     def _made(self, found: str) -> Shown:
         """Pages of a stamp: from the cache, or built, under another name until they are whole."""
         home = self._cache / found
-        if not (home / "guide.json").is_file():
+        shown = _whole(home)
+        if shown is None:
             self._cache.mkdir(parents=True, exist_ok=True)
             scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=self._cache))
             try:
@@ -126,27 +153,54 @@ class Site:
                 held = self._build(self.folder, scratch / "pages")
                 (scratch / "guide.json").write_text(json.dumps(held), encoding="utf-8")
                 scratch.chmod(0o755)
+                if home.exists() and _whole(home) is None:  # what is left of pages that somebody deleted
+                    self._remove(home)
                 with contextlib.suppress(OSError):  # another server was faster: its pages are the same
                     scratch.rename(home)
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)
-        shown = read(home)
+            shown = read(home)
         self._tidy(home)
         return shown
 
     def _newest(self) -> Shown | None:
         try:
-            homes = [home for home in self._cache.iterdir() if (home / "guide.json").is_file()]
+            homes = sorted(self._cache.iterdir(), key=lambda home: home.stat().st_mtime, reverse=True)
         except OSError:
             return None
-        return read(max(homes, key=lambda home: home.stat().st_mtime)) if homes else None
+        built = (home for home in homes if not home.name.startswith("."))
+        return next((shown for home in built if (shown := _whole(home)) is not None), None)
 
     def _tidy(self, home: Path) -> None:
+        _touch(home)
         with contextlib.suppress(OSError):
-            os.utime(home)
             for other in self._cache.iterdir():
                 if other != home and time.time() - other.stat().st_mtime > OLD:
-                    shutil.rmtree(other, ignore_errors=True)
+                    self._remove(other)
+
+    def _remove(self, home: Path) -> None:
+        """Remove pages; under another name first, so that nobody takes half of them for whole."""
+        with contextlib.suppress(OSError):
+            scratch = Path(tempfile.mkdtemp(prefix=".gone-", dir=self._cache))
+            try:
+                home.rename(scratch / home.name)
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _touch(home: Path) -> None:
+    with contextlib.suppress(OSError):
+        os.utime(home)
+
+
+def _whole(home: Path) -> Shown | None:
+    """What was built into a folder of the cache; None if it isn't there, or only partly."""
+    if not (home / "pages" / FRONT).is_file():
+        return None
+    try:
+        return read(home)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def read(home: Path) -> Shown:
