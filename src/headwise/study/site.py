@@ -137,7 +137,14 @@ def build_site(guide: Guide, out: Path) -> int:
 
 
 def write(files: Mapping[str, bytes], folder: Path) -> None:
-    """Write files into a folder."""
+    """Write files into a folder.
+
+    Raises:
+        BuildError: a name leads out of it; nothing is written then.
+    """
+    for name in files:
+        if not versions.stays_inside(name):
+            raise BuildError(f"the file {name!r} would lie outside of the site: no part is empty, . or ..")
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

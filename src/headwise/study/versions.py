@@ -3,6 +3,9 @@
 versions/N.json lists the files of version N by the hash of their content; the contents themselves lie in
 versions/files/, each once, whatever number of versions and pages it belongs to. A version is all that a
 reader needs of it: pages, style sheet, scripts, fonts, numbers of visuals, answers.
+
+Each manifest holds the hash of the one before, and versions/newest.sha256 that of the newest: none can be
+changed, taken away or published a second time unnoticed.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from pathlib import Path
 
 import msgspec
 
+from headwise.study import seal
 from headwise.study.content import Guide, Lesson
 from headwise.study.errors import GuideError
 from headwise.study.render.links import items
@@ -25,6 +29,7 @@ from headwise.study.render.pages import Version
 
 HOME, STORE = "versions", "files"
 _NUMBERED = re.compile(r"([1-9]\d*)\.json")
+_HASH = re.compile(r"[0-9a-f]{64}")
 _STATIC_MODE = re.compile(rb'(<html\b[^>]*?\bdata-mode=")static(")')
 ANSWERS = ("answers.json", "answers/index.html")
 
@@ -35,6 +40,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     Attributes:
         published: when, in UTC.
         note: what changed.
+        previous: the SHA-256 of the manifest before; "" for the first.
         places: the ids that each activity's page holds.
         files: the SHA-256 of each file, by its way from the version's root.
     """
@@ -43,6 +49,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     version: int
     published: str
     note: str
+    previous: str
     places: dict[str, list[str]]
     files: dict[str, str]
 
@@ -82,7 +89,22 @@ def manifest(folder: Path, number: int) -> Manifest:
         raise GuideError(
             f"this is the manifest of version {found.version}: its name is changed", str(path), 1
         )
+    for name, key in found.files.items():
+        if not stays_inside(name):
+            raise GuideError(
+                f"version {number} names the file {name!r}: names lead from the version's root downwards, "
+                f"with / between folders, and no part is empty, . or ..",
+                str(path),
+                1,
+            )
+        if not _HASH.fullmatch(key):
+            raise GuideError(f"{key!r} is no SHA-256 of {name} in version {number}", str(path), 1)
     return found
+
+
+def stays_inside(name: str) -> bool:
+    """Whether a file's name can't lead out of the folder it is put into, on any system."""
+    return not set(name) & set("\\:\0") and all(part not in ("", ".", "..") for part in name.split("/"))
 
 
 def places(folder: Path, number: int) -> dict[str, list[str]]:
@@ -134,18 +156,21 @@ def check(folder: Path) -> list[GuideError]:
             )
             break
     used = set()
+    previous: dict[int, str] = {}
     for number in found:
         try:
             listed = manifest(folder, number)
         except GuideError as error:
             errors.append(error)
             continue
+        previous[number] = listed.previous
         for name, key in listed.files.items():
             used.add(key)
             try:
                 _content(folder, number, name, key)
             except GuideError as error:
                 errors.append(error)
+    errors += seal.broken(folder / HOME, found, previous)
     errors += [
         GuideError("no version holds this file: delete it", str(path))
         for path in _stored(folder)
@@ -158,7 +183,8 @@ def publish(guide: Guide, files: Mapping[str, bytes], version: Version) -> None:
     """Freeze files as a version.
 
     Raises:
-        GuideError: the version exists, isn't the next one, or versions that exist aren't as they were.
+        GuideError: the version exists, isn't the next one, versions that exist aren't as they were, or files
+            are stored that belong to none.
     """
     home = guide.folder / HOME
     target = home / f"{version.number}.json"
@@ -167,7 +193,7 @@ def publish(guide: Guide, files: Mapping[str, bytes], version: Version) -> None:
         raise GuideError(f"version {version.number} exists, and a version is never altered", str(target))
     if version.number != len(known) + 1:
         raise GuideError(f"the next version is {len(known) + 1}, not {version.number}", str(target))
-    faults = [error for error in check(guide.folder) if "delete it" not in error.message]
+    faults = check(guide.folder)
     if faults:
         raise GuideError(faults[0].message, faults[0].file, faults[0].line, others=faults[1:])
     made = Manifest(
@@ -175,6 +201,7 @@ def publish(guide: Guide, files: Mapping[str, bytes], version: Version) -> None:
         version=version.number,
         published=version.published,
         note=version.note,
+        previous=seal.hash_of(home / f"{version.number - 1}.json"),
         places={
             activity.id: [one.id for one in activity.walk()]
             if isinstance(activity, Lesson)
@@ -188,7 +215,8 @@ def publish(guide: Guide, files: Mapping[str, bytes], version: Version) -> None:
         if not path.is_file():
             _write(path, content, new=False)
     text = msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n"
-    _write(target, text, new=True)  # the last thing: without it there is no version
+    _write(target, text, new=True)  # without it there is no version
+    _write(home / seal.NEWEST, seal.written(version.number, text), new=False)
 
 
 def next_version(folder: Path, note: str, now: datetime | None = None) -> Version:

@@ -1,5 +1,6 @@
 """Versions: frozen, checked, never altered, readable byte for byte."""
 
+import hashlib
 import json
 from datetime import UTC, datetime
 
@@ -13,7 +14,7 @@ from headwise.study.content import load_guide
 from headwise.study.errors import GuideError
 from headwise.study.publishing import publish_guide
 from headwise.study.render.pages import Version
-from headwise.study.site import build_site, render_site
+from headwise.study.site import BuildError, build_site, render_site, write
 
 DAY = datetime(2026, 11, 30, 9, 30, tzinfo=UTC)
 
@@ -120,6 +121,91 @@ def test_check_finds_what_was_changed_lost_or_left_over(twice):
     (twice.folder / "versions" / "1.json").rename(twice.folder / "versions" / "3.json")
     assert any("version 1 is missing" in error.message for error in versions.check(twice.folder))
     assert any("its name is changed" in error.message for error in versions.check(twice.folder))
+
+
+def messages(folder):
+    return [error.message for error in versions.check(folder)]
+
+
+def rewrite(path, **changes):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_each_manifest_holds_the_hash_of_the_one_before(twice):
+    home = twice.folder / "versions"
+    hashes = [hashlib.sha256((home / f"{number}.json").read_bytes()).hexdigest() for number in (1, 2)]
+    assert [versions.manifest(twice.folder, number).previous for number in (1, 2)] == ["", hashes[0]]
+    assert (home / "newest.sha256").read_text() == f"{hashes[1]}  2.json\n"
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_rewritten_manifest_is_found_and_nothing_is_published_after_it(twice, number):
+    rewrite(twice.folder / "versions" / f"{number}.json", note="It was always so", published="2020-01-01")
+    (message,) = messages(twice.folder)
+    assert "altered" in message
+    with pytest.raises(GuideError, match="altered"):
+        publish_guide(twice, "Three", DAY)
+    assert versions.numbers(twice.folder) == [1, 2]
+
+
+def test_a_number_is_not_used_twice(twice):
+    (twice.folder / "versions" / "2.json").unlink()
+    assert any("version 2 was published and is missing" in message for message in messages(twice.folder))
+    with pytest.raises(GuideError, match="version 2 was published and is missing"):
+        publish_guide(twice, "Another two", DAY)
+    (twice.folder / "versions" / "1.json").unlink()
+    with pytest.raises(GuideError, match="version 2 was published and is missing"):
+        publish_guide(twice, "Another one", DAY)
+
+
+def test_a_version_whose_publishing_was_killed_at_the_end_can_be_kept(twice):
+    home = twice.folder / "versions"
+    before = (home / "newest.sha256").read_bytes()
+    publish_guide(twice, "Three", DAY)
+    (home / "newest.sha256").write_bytes(before)
+    (message,) = messages(twice.folder)
+    assert "sha256sum 3.json > newest.sha256" in message
+    digest = hashlib.sha256((home / "3.json").read_bytes()).hexdigest()
+    (home / "newest.sha256").write_text(f"{digest}  3.json\n")
+    assert messages(twice.folder) == []
+
+
+def test_files_that_no_version_owns_stop_publishing(twice):
+    stray = twice.folder / "versions" / "files" / "ab" / "stray"
+    stray.parent.mkdir(exist_ok=True)
+    stray.write_text("x")
+    with pytest.raises(GuideError, match="no version holds this file"):
+        publish_guide(twice, "Three", DAY)
+    stray.unlink()
+    assert publish_guide(twice, "Three", DAY).number == 3
+
+
+OUTSIDE = [
+    "../escaped",
+    "/tmp/escaped",
+    "a/../../escaped",
+    "a//b",
+    "..\\escaped",
+    "C:escaped",
+    "",
+    "a/./b",
+    "a/",
+]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_file_name_that_leads_out_of_the_site_is_refused(twice, tmp_path, name):
+    path = twice.folder / "versions" / "1.json"
+    held = json.loads(path.read_text())["files"]
+    rewrite(path, files={name: held["index.html"]})
+    with pytest.raises(GuideError, match="names the file") as caught:
+        build_site(twice, tmp_path / "site")
+    assert caught.value.file == str(path)
+    assert any("names the file" in message for message in messages(twice.folder))
+    with pytest.raises(BuildError, match="outside of the site"):
+        write({"index.html": b"", name: b"x"}, tmp_path / "written")
+    assert not (tmp_path / "site").exists()
+    assert not (tmp_path / "written").exists()
 
 
 def test_the_server_gets_pages_for_itself_and_no_answers(twice):
