@@ -82,7 +82,7 @@ def test_every_kind_of_question(study):
     choose(page, "which-hold", "This", "That")
     assert submit(page, "which-hold").startswith("Right.")
     left_out = form(page, "which-hold").locator("[data-why]", has_text="SECRETC").inner_text()
-    assert left_out.startswith("Wrong, and you left it out.")
+    assert left_out.startswith("Wrong, and you rightly left it out.")
     for question, wrong, right in (
         ("how-many", "12", "86,753 heads"),
         ("what-name", "no", "Secretword"),

@@ -13,10 +13,11 @@ export class Question {
     this.kind = form.dataset.kind;
     this.result = null;
     this.open = true; // may be answered now
-    this.profile = "default";
+    this.profile = null; // not known before progress has arrived
+    this.used = false; // by the learner, on this page
     this.sending = null; // the id and the text of an answer that has not arrived
     this.options = form.querySelector("[data-options]");
-    this.ordering = this.kind === "order" ? new Ordering(form.querySelector("[data-items]"), () => this.keep()) : null;
+    this.ordering = this.kind === "order" ? new Ordering(form.querySelector("[data-items]"), () => this.change()) : null;
     this.submit = make("button", { type: "submit" }, "Check");
     this.retry = make("button", { type: "button", hidden: true, onclick: () => this.again() }, "Try again");
     this.show = make("button", { type: "button", hidden: true, onclick: () => this.recall() }, "Show why");
@@ -24,7 +25,7 @@ export class Question {
     this.feedback = make("div", { class: "feedback", role: "status", tabindex: "-1" });
     form.append(make("div", { class: "question-actions" }, this.submit, this.retry, this.show), this.note, this.feedback);
     form.addEventListener("submit", (event) => { event.preventDefault(); if (this.open) this.send(); });
-    form.addEventListener("input", () => this.keep());
+    form.addEventListener("input", () => this.change());
     this.reshuffle(makeSeed());
   }
 
@@ -55,12 +56,19 @@ export class Question {
 
   // Drafts live in the tab: going to another page and back loses nothing.
   get key() { return `${this.profile}/${page.guide}/${this.id}/${this.rev}`; }
-  keep() { if (this.open) draft.write(this.key, { given: this.given(), seed: this.seed }); }
+  hold(value) { if (this.profile !== null) draft.write(this.key, value); }
+  keep() { if (this.open) this.hold({ given: this.given(), seed: this.seed }); }
+  change() {
+    this.used = true;
+    this.keep();
+  }
 
-  // What was answered earlier, by revision.
+  // What was answered earlier, by revision. It may arrive late: what the learner did meanwhile stays.
   restore(answers, profile) {
     this.profile = profile;
-    const held = draft.read(this.key);
+    const busy = this.used || this.sending !== null || this.result !== null;
+    if (busy && this.used) this.keep();
+    const held = busy ? null : draft.read(this.key);
     if (held) {
       this.reshuffle(held.seed);
       this.fill(held.given);
@@ -68,7 +76,11 @@ export class Question {
     }
     const last = answers[this.rev];
     const older = Object.keys(answers).map(Number).filter((rev) => rev !== this.rev).sort((left, right) => right - left)[0];
-    if (last && !held) {
+    if (this.result !== null) return; // answered here already
+    if (last && busy) {
+      this.note.textContent = `You answered this on ${day(last.at)}: ${last.correct ? "right" : "not right"}.`;
+      this.note.hidden = false;
+    } else if (last && !held) {
       this.reshuffle(last.seed);
       this.fill(last.given);
       this.past = last;
@@ -95,7 +107,7 @@ export class Question {
       const { result } = await backend.answer({ id: this.sending.id, question: this.id, rev: this.rev, given, seed: this.seed });
       this.past = { id: this.sending.id, given, seed: this.seed };
       this.sending = null;
-      draft.write(this.key, null);
+      this.hold(null);
       this.grade(result);
     } catch (error) {
       this.submit.disabled = false;
@@ -138,8 +150,8 @@ export class Question {
     const option = this.options.querySelector(`[data-option="${CSS.escape(key)}"]`);
     const several = this.kind === "multiple";
     const words = chosen ? (correct ? "Right: you chose it." : "Wrong: you chose it.")
-      : correct ? (several ? "Right, and you left it out." : "This is right.")
-      : several ? "Wrong, and you left it out." : "Wrong.";
+      : correct ? (several ? "This is right too: you left it out." : "This is right.")
+      : several ? "Wrong, and you rightly left it out." : "Wrong.";
     option?.append(make("div", { class: `why ${correct ? "why-right" : "why-wrong"}`, "data-why": true }, make("p", { class: "verdict" }, words), safe(why)));
   }
 
@@ -176,7 +188,7 @@ export class Question {
       this.ordering.enable(true);
     }
     this.reshuffle(makeSeed());
-    draft.write(this.key, null);
+    this.hold(null);
     this.form.dispatchEvent(new CustomEvent("graded", { bubbles: true }));
     (this.ordering?.first() ?? this.form.querySelector("fieldset input"))?.focus();
   }
