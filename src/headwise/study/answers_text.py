@@ -16,9 +16,21 @@ KEPT = frozenset("+*/=<>%√")
 ARTICLES = frozenset(("a", "an", "the"))
 _SIGNS = str.maketrans({"−": "-", "–": "-", "×": "*", "·": "*", "⋅": "*", "÷": "/", "’": "'"})
 _RAISED = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "-+0123456789")
-_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}([,_' ])\d{3}(?:\1\d{3})*(?:\.\d*)?")
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
-_PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?")
+_RAISED_RUN = re.compile("[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}([,_' ])[0-9]{3}(?:\1[0-9]{3})*(?:\.[0-9]*)?")
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+_PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,3})?")
+_BLANKS = re.compile(r"[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]+")
+"""Blanks of Python and of JavaScript, which each know some that the other doesn't."""
+
+
+def _single_blanks(text: str) -> str:
+    return _BLANKS.sub(" ", text).strip(" ")
+
+
+def _lowered(text: str) -> str:
+    """Raised signs after a ^, so that 10⁻⁹ is 10^-9."""
+    return _RAISED_RUN.sub(lambda found: "^" + found[0].translate(_RAISED), text)
 
 
 class NotAnAnswer(ValueError):
@@ -27,12 +39,14 @@ class NotAnAnswer(ValueError):
 
 def words(text: str) -> str:
     """Without case, accents, punctuation, articles and spaces: "The Multi-Head attention." is
-    "multiheadattention". A minus before a word or number stays, as "minus"."""
-    text = text[: LONGEST * 4].translate(_SIGNS).replace("∞", "infinity")
+    "multiheadattention". A minus before a word or number and in an exponent stays, as "minus"; so does a
+    point between digits."""
+    text = _lowered(text[: LONGEST * 4]).translate(_SIGNS).replace("∞", "infinity")
     text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).lower())
-    text = re.sub(r"(^|[\s(\[=,])-(?=[^\W_])", r"\1minus ", text)
+    text = re.sub(r"(^|[ (\[=,^])-(?=[^\W_])", r"\1minus ", _single_blanks(text))
+    text = re.sub(r"(?<![0-9])\.|\.(?![0-9])", " ", text)
     kept = "".join(
-        one if unicodedata.category(one)[0] in "LN" or one in KEPT or one == "'" else " "
+        one if unicodedata.category(one)[0] in "LN" or one in KEPT or one in "'." else " "
         for one in text
         if unicodedata.category(one) != "Mn"
     ).replace("'", "")
@@ -49,20 +63,20 @@ def number(text: str, unit: str = "") -> float:
     Raises:
         NotAnAnswer: the text means no number; the message says how to write one.
     """
-    given = " ".join(text.split())
+    given = _single_blanks(text)
     if not given:
         raise NotAnAnswer("Write a number first.")
     if len(given) > LONGEST:
         raise NotAnAnswer(f"That is longer than {LONGEST} characters: write the number alone.")
-    spelt = re.sub("[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]+", lambda found: "^" + found[0].translate(_RAISED), given)
-    spelt = unicodedata.normalize("NFKC", spelt).translate(_SIGNS).lower().replace("**", "^").strip()
-    counted = unicodedata.normalize("NFKC", unit).lower().strip()
+    spelt = unicodedata.normalize("NFKC", _lowered(given)).translate(_SIGNS).lower()
+    spelt = spelt.replace("**", "^").strip(" ")
+    counted = _single_blanks(unicodedata.normalize("NFKC", unit).lower())
     factor = 1.0
     if counted and spelt.endswith(counted):
         spelt = spelt[: -len(counted)]
     elif spelt.endswith("%"):
         spelt, factor = spelt[:-1], 0.01
-    spelt = re.sub(r"(?<=\d)\s*x\s*(?=\d)", "*", spelt.strip())
+    spelt = re.sub("(?<=[0-9]) *x *(?=[0-9])", "*", spelt.strip(" "))
     try:
         value = factor * _product(spelt)
     except (ValueError, OverflowError, ZeroDivisionError):
@@ -84,20 +98,28 @@ def _product(text: str) -> float:
 
 
 def _power(text: str) -> float:
-    base, *exponent = text.split("^", 1)
+    """A power binds tighter than a sign: -2^2 is -4, (-2)^2 is 4."""
+    base, *exponent = text.strip(" ").split("^", 1)
     if not exponent:
         return _plain(base)
-    raised = _plain(exponent[0].strip().removeprefix("(").removesuffix(")"))
+    raised = _plain(exponent[0].strip(" ").removeprefix("(").removesuffix(")"))
     if abs(raised) > 400:
         raise OverflowError(text)
+    base, sign = base.strip(" "), 1.0
+    if base.startswith("(") and base.endswith(")"):
+        base = base[1:-1]
+    elif base[:1] in ("-", "+"):
+        base, sign = base[1:].strip(" "), -1.0 if base[0] == "-" else 1.0
+        if base[:1] in ("-", "+"):
+            raise ValueError(text)
     found = _plain(base) ** raised
     if isinstance(found, complex):
         raise ValueError(text)
-    return float(found)
+    return sign * float(found)
 
 
 def _plain(text: str) -> float:
-    text = text.strip()
+    text = text.strip(" ")
     if _GROUPED.fullmatch(text):
         return float(re.sub("[,_' ]", "", text))
     if _DECIMAL_COMMA.fullmatch(text):
@@ -114,15 +136,15 @@ def shape(text: str) -> list[int]:
     Raises:
         NotAnAnswer: it lists none.
     """
-    given = " ".join(text.split())
+    given = _single_blanks(text)
     if not given:
         raise NotAnAnswer("Write a shape first, such as 2, 7, 512.")
     inner = unicodedata.normalize("NFKC", given[: LONGEST * 2]).translate(_SIGNS).lower()
-    inner = re.sub(r"^(torch\.)?size", "", inner.strip())
-    bare = re.sub(r"[()\[\]{}]", " ", inner).strip()
-    if not bare and inner.strip():
+    inner = re.sub(r"^(torch\.)?size", "", inner.strip(" "))
+    bare = re.sub(r"[()\[\]{}]", " ", inner).strip(" ")
+    if not bare and inner.strip(" "):
         return []
-    parts = [part for part in re.split(r"[\s,;*x]+", bare) if part]
+    parts = [part for part in re.split("[ ,;*x]+", bare) if part]
     if not parts or any(not re.fullmatch("[0-9]{1,12}", part) for part in parts):
         raise NotAnAnswer(f"“{given[:60]}” is no shape: write its sizes, such as 2, 7, 512.")
     return [int(part) for part in parts]

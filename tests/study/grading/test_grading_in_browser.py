@@ -47,6 +47,21 @@ TYPED = [
     ),
     *("10⁻⁹", "3.3 × 10¹⁸", "0,1", "0.1 %", "10%", "12 %", "−5", "--5", "1/0", "9^999", "(-8)^0.5", "-8^0.5"),
     *(
+        "-2^2",
+        "-2²",
+        "(-2)^2",
+        "--2^2",
+        "(^2",
+        "\ufeff64",
+        "64\u0085",
+        "64\x1c",
+        "\u0663",
+        "10^-9",
+        "10^9",
+        "0.5",
+        "05",
+    ),
+    *(
         "nan",
         "inf",
         "Infinity",
@@ -136,7 +151,7 @@ TYPE = """async ([name, texts]) => {
 @pytest.mark.parametrize("read", [words, number, shape], ids=lambda read: read.__name__)
 def test_drawn_texts_are_read_alike(chromium, read):
     draw = random.Random(11)
-    letters = "0123456789,.'_ +-−*/^x×eE%()[]⁻⁰⁵aäßİ∞√'’ theΣς𝑨\u00a0\t"
+    letters = "0123456789,.'_ +-−*/^x×eE%()[]⁻⁰⁵aäßİ∞√'’ theΣς𝑨\u00a0\t\u0085\x1c\ufeff\u2007\u0663"
     texts = ["".join(draw.choices(letters, k=draw.randint(0, 12))) for _ in range(3000)]
     with modules(chromium) as page:
         found = page.evaluate(TYPE, [read.__name__, texts])

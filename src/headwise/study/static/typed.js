@@ -10,19 +10,24 @@ const SIGNS = { "−": "-", "–": "-", "×": "*", "·": "*", "⋅": "*", "÷": 
 const signs = (text) => text.replace(/[−–×·⋅÷’]/g, (sign) => SIGNS[sign]);
 const RAISED = "⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹";
 const LOWERED = "-+0123456789";
-const clean = (text) => text.split(/\s+/).filter(Boolean).join(" ");
+// Blanks of Python and of JavaScript, which each know some that the other doesn't.
+const BLANKS = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]+/g;
+const strip = (text) => text.replace(/^ +| +$/g, "");
+const clean = (text) => strip(text.replace(BLANKS, " "));
+// Raised signs after a ^, so that 10⁻⁹ is 10^-9.
+const lowered = (text) => text.replace(/[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]+/g, (run) => `^${[...run].map((one) => LOWERED[RAISED.indexOf(one)]).join("")}`);
 const notAnAnswer = (message) => new Problem("not-an-answer", message);
 
 export function words(text) {
-  let given = signs([...text].slice(0, LONGEST * 4).join("")).replaceAll("∞", "infinity");
+  let given = signs(lowered([...text].slice(0, LONGEST * 4).join(""))).replaceAll("∞", "infinity");
   given = given.normalize("NFKD").toLowerCase().normalize("NFKD");
-  given = given.replace(/(^|[\s([=,])-(?=[\p{L}\p{N}])/gu, "$1minus ");
+  given = clean(given).replace(/(^|[ ([=,^])-(?=[\p{L}\p{N}])/gu, "$1minus ").replace(/(?<![0-9])\.|\.(?![0-9])/g, " ");
   const kept = [...given]
     .filter((one) => !/\p{Mn}/u.test(one))
-    .map((one) => (/[\p{L}\p{N}]/u.test(one) || KEPT.has(one) || one === "'" ? one : " "))
+    .map((one) => (/[\p{L}\p{N}]/u.test(one) || KEPT.has(one) || "'.".includes(one) ? one : " "))
     .join("")
     .replaceAll("'", "");
-  const parts = kept.split(/\s+/).filter(Boolean);
+  const parts = kept.split(/ +/).filter(Boolean);
   return parts.filter((part) => !ARTICLES.has(part)).join("") || parts.join("");
 }
 
@@ -30,9 +35,8 @@ export function number(text, unit = "") {
   const given = clean(text);
   if (!given) throw notAnAnswer("Write a number first.");
   if ([...given].length > LONGEST) throw notAnAnswer(`That is longer than ${LONGEST} characters: write the number alone.`);
-  let spelt = given.replace(/[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]+/g, (run) => `^${[...run].map((one) => LOWERED[RAISED.indexOf(one)]).join("")}`);
-  spelt = signs(spelt.normalize("NFKC")).toLowerCase().replaceAll("**", "^").trim();
-  const counted = unit.normalize("NFKC").toLowerCase().trim();
+  let spelt = strip(signs(lowered(given).normalize("NFKC")).toLowerCase().replaceAll("**", "^"));
+  const counted = clean(unit.normalize("NFKC").toLowerCase());
   let factor = 1;
   if (counted && spelt.endsWith(counted)) {
     spelt = spelt.slice(0, -counted.length);
@@ -40,7 +44,7 @@ export function number(text, unit = "") {
     spelt = spelt.slice(0, -1);
     factor = 0.01;
   }
-  spelt = spelt.trim().replace(/(?<=\d)\s*x\s*(?=\d)/g, "*");
+  spelt = strip(spelt).replace(/(?<=[0-9]) *x *(?=[0-9])/g, "*");
   const value = factor * product(spelt);
   if (!Number.isFinite(value)) {
     const rest = unit ? `, or with its unit (${unit})` : "";
@@ -54,29 +58,39 @@ const product = (text) => text.split("*").reduce((value, factor) => {
   return divisors.reduce((left, divisor) => left / power(divisor), value * power(first));
 }, 1);
 
+// A power binds tighter than a sign: -2^2 is -4, (-2)^2 is 4.
 function power(text) {
   const place = text.indexOf("^");
   if (place < 0) return plain(text);
-  const raised = plain(text.slice(place + 1).trim().replace(/^\(/, "").replace(/\)$/, ""));
-  const base = plain(text.slice(0, place));
-  return Number.isNaN(base) || Math.abs(raised) > 400 ? NaN : base ** raised; // NaN ** 0 is 1
+  const raised = plain(strip(text.slice(place + 1)).replace(/^\(/, "").replace(/\)$/, ""));
+  let base = strip(text.slice(0, place));
+  let sign = 1;
+  if (base.length > 1 && base.startsWith("(") && base.endsWith(")")) {
+    base = base.slice(1, -1);
+  } else if (/^[-+]/.test(base)) {
+    sign = base[0] === "-" ? -1 : 1;
+    base = strip(base.slice(1));
+    if (/^[-+]/.test(base)) return NaN;
+  }
+  const found = plain(base);
+  return Number.isNaN(found) || Math.abs(raised) > 400 ? NaN : sign * found ** raised; // NaN ** 0 is 1
 }
 
 function plain(text) {
-  const bare = text.trim();
-  if (/^[+-]?[1-9]\d{0,2}([,_' ])\d{3}(?:\1\d{3})*(?:\.\d*)?$/.test(bare)) return Number(bare.replace(/[,_' ]/g, ""));
-  if (/^[+-]?\d+,\d+$/.test(bare)) return Number(bare.replace(",", "."));
-  return /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?$/.test(bare) ? Number(bare) : NaN;
+  const bare = strip(text);
+  if (/^[+-]?[1-9][0-9]{0,2}([,_' ])[0-9]{3}(?:\1[0-9]{3})*(?:\.[0-9]*)?$/.test(bare)) return Number(bare.replace(/[,_' ]/g, ""));
+  if (/^[+-]?[0-9]+,[0-9]+$/.test(bare)) return Number(bare.replace(",", "."));
+  return /^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,3})?$/.test(bare) ? Number(bare) : NaN;
 }
 
 export function shape(text) {
   const given = clean(text);
   if (!given) throw notAnAnswer("Write a shape first, such as 2, 7, 512.");
   let inner = signs([...given].slice(0, LONGEST * 2).join("").normalize("NFKC")).toLowerCase();
-  inner = inner.trim().replace(/^(torch\.)?size/, "");
-  const bare = inner.replace(/[()[\]{}]/g, " ").trim();
-  if (!bare && inner.trim()) return [];
-  const parts = bare.split(/[\s,;*x]+/).filter(Boolean);
+  inner = strip(inner).replace(/^(torch\.)?size/, "");
+  const bare = strip(inner.replace(/[()[\]{}]/g, " "));
+  if (!bare && strip(inner)) return [];
+  const parts = bare.split(/[ ,;*x]+/).filter(Boolean);
   if (!parts.length || parts.some((part) => !/^[0-9]{1,12}$/.test(part))) {
     throw notAnAnswer(`“${[...given].slice(0, 60).join("")}” is no shape: write its sizes, such as 2, 7, 512.`);
   }
