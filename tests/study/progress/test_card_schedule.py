@@ -96,3 +96,19 @@ def test_recall_falls_to_ninety_percent_at_the_stability():
         recall(state, NOON + days * DAY) for days in (int(state.stability), int(state.stability) + 1)
     )
     assert before >= 0.9 >= at
+
+
+def easy_for_ever():
+    """Easy on each due day, until the memory is as stable as it gets, then forgotten and relearnt."""
+    steps, state, at = [], None, NOON - 20_000 * DAY
+    for rating in (*[4] * 16, 1, 3, 3):
+        steps.append(Review(f"{len(steps):08d}", at, rating))
+        state = after(state, steps[-1])
+        at = state.due
+    return steps
+
+
+def test_a_memory_grows_no_more_stable_than_the_longest_wait():
+    states = [fold(easy_for_ever()[: count + 1]) for count in range(len(easy_for_ever()))]
+    assert max(state.stability for state in states) == 36_500
+    assert max(state.due - state.last for state in states) == 36_500 * DAY

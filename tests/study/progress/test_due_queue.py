@@ -7,7 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from logbook import DAY, GUIDE, HOUR, MINUTE, NOON, deck, due, new_id, review, table
 
-from headwise.study.progress import DeckCard, Store, change_settings, queue, undo_review
+from headwise.study.progress import (
+    DeckCard,
+    Store,
+    change_settings,
+    export_progress,
+    import_progress,
+    queue,
+    undo_review,
+)
 from headwise.study.progress import days as study_days
 
 CARDS = deck(*(f"card-{number}" for number in range(13)))
@@ -91,6 +99,38 @@ def test_what_can_be_undone_is_the_last_review_that_counts(store):
     undo_review(store, id=new_id(), undoes=second, clock=NOON + 3)
     found = look(store, cards, NOON + 4)
     assert (found.undo, found.done) == (first, 1)
+
+
+def test_a_review_of_the_future_does_not_hide_the_one_just_given(store):
+    cards = deck("a", "b", "c")
+    ids = {card: new_id() for card in "abc"}
+    review(store, "a", 3, NOON, id=ids["a"])
+    review(store, "b", 3, NOON + 30 * DAY, id=ids["b"])  # the clock was ahead for a moment
+    review(store, "c", 3, NOON + HOUR, id=ids["c"])
+    at = NOON + 2 * HOUR
+    undone = []
+    while look(store, cards, at).undo:
+        undone.append(look(store, cards, at).undo)
+        undo_review(store, id=new_id(), undoes=undone[-1], clock=at)
+    assert undone == [ids["c"], ids["b"], ids["a"]]  # as they were given
+
+
+def test_a_card_reviewed_after_its_future_review_is_not_taken_for_the_last(store):
+    cards = deck("a", "b")
+    first, second, third = (new_id() for _ in range(3))
+    review(store, "a", 3, NOON + 30 * DAY, id=first)
+    review(store, "a", 3, NOON, id=second)  # counts from just after the one before
+    review(store, "b", 3, NOON + MINUTE, id=third)
+    assert look(store, cards, NOON + HOUR).undo == third
+
+
+def test_an_import_of_old_reviews_does_not_hide_the_one_just_given(store, tmp_path):
+    other, last = Store(tmp_path / "other.sqlite3"), new_id()
+    review(other, "old", 3, NOON - 40 * DAY)
+    review(store, "new", 3, NOON, id=last)
+    import_progress(store, export_progress(other, clock=NOON), clock=NOON)
+    assert look(store, deck("old", "new"), NOON + MINUTE).undo == last
+    other.close()
 
 
 def test_a_clock_that_was_set_back_is_told(store):

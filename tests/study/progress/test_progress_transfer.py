@@ -19,8 +19,11 @@ from headwise.study.progress import (
     import_text,
     latest_answers,
     latest_marks,
+    transfer,
     undo_review,
 )
+from headwise.study.progress import store as store_module
+from headwise.study.progress.days import written
 
 
 def answer(store, question, given, correct, at, rev=1):
@@ -55,6 +58,9 @@ def filled(store):
     return store
 
 
+LATER = NOON + 4 * DAY
+
+
 def everything(store):
     return export_progress(store, clock=NOON)
 
@@ -67,7 +73,7 @@ def states(store):
 def test_what_was_exported_restores_all_after_a_loss(filled, tmp_path):
     text = json.dumps(everything(filled))
     fresh = Store(tmp_path / "fresh.sqlite3")
-    added = import_text(fresh, text, clock=NOON)
+    added = import_text(fresh, text, clock=LATER)
     assert added == {"known": 0, "reviews": 6, "undos": 1, "answers": 3, "marks": 1}
     assert everything(fresh) == everything(filled)
     assert states(fresh) == states(filled)
@@ -78,20 +84,20 @@ def test_what_was_exported_restores_all_after_a_loss(filled, tmp_path):
 
 def test_an_import_twice_changes_nothing(filled):
     before = everything(filled)
-    assert import_progress(filled, before, clock=NOON)["known"] == 11
+    assert import_progress(filled, before, clock=LATER)["known"] == 11
     assert everything(filled) == before
 
 
 def test_progress_of_two_machines_is_joined_in_either_order(tmp_path):
     one, other = Store(tmp_path / "one.sqlite3"), Store(tmp_path / "other.sqlite3")
     review(one, "a", 3, NOON)
-    import_progress(other, everything(one), clock=NOON)
+    import_progress(other, everything(one), clock=LATER)
     review(one, "a", 3, NOON + 3 * DAY)
     review(other, "a", 1, NOON + 2 * DAY)  # on the way, on the other machine
     review(other, "b", 4, NOON + 2 * DAY)
     first, second = everything(one), everything(other)
-    import_progress(one, second, clock=NOON)
-    import_progress(other, first, clock=NOON)
+    import_progress(one, second, clock=LATER)
+    import_progress(other, first, clock=LATER)
     assert states(one) == states(other)
     assert everything(one) == everything(other)
     assert [row[5] for row in sorted(table(one, "reviews"), key=lambda row: row[6])][1:3] in ([1, 4], [4, 1])
@@ -102,10 +108,10 @@ def test_progress_of_two_machines_is_joined_in_either_order(tmp_path):
 def test_a_review_undone_on_both_machines_is_undone_once(tmp_path):
     one, other, first = Store(tmp_path / "one.sqlite3"), Store(tmp_path / "other.sqlite3"), new_id()
     review(one, "a", 3, NOON, id=first)
-    import_progress(other, everything(one), clock=NOON)
+    import_progress(other, everything(one), clock=LATER)
     for store in (one, other):
         undo_review(store, id=new_id(), undoes=first, clock=NOON + 1)
-    assert import_progress(one, everything(other), clock=NOON)["undos"] == 0
+    assert import_progress(one, everything(other), clock=LATER)["undos"] == 0
     assert states(one) == []
     one.close()
     other.close()
@@ -131,6 +137,34 @@ FAULTS = {
         broken(lambda made: made["reviews"][0].update(at="2026-11-30T12:00:00.000")),
         "no instant",
     ),
+    "a time after the year 9999 less a little": (
+        broken(lambda made: made["reviews"][0].update(at="9999-12-31T23:59:59.999Z")),
+        "reviews, number 1: at 9999-12-31T23:59:59.999Z lies more than a day after now",
+    ),
+    "a clock more than a day ahead": (
+        broken(lambda made: made["reviews"][1].update(clock=written(LATER + DAY + 1))),
+        "reviews, number 2: clock .* lies more than a day after now",
+    ),
+    "an undo of tomorrow's tomorrow": (
+        broken(lambda made: made["undos"][0].update(at=written(LATER + 2 * DAY))),
+        "undos, number 1: at ",
+    ),
+    "a time before 1970": (
+        broken(lambda made: made["marks"][0].update(at="1969-12-31T23:59:59.999Z")),
+        "marks, number 1: 1969-12-31T23:59:59.999Z lies before 1970",
+    ),
+    "the year 0": (
+        broken(lambda made: made["answers"][0].update(at="0000-01-01T00:00:00.000Z")),
+        "answers, number 1",
+    ),
+    "digits of another script": (
+        broken(lambda made: made["settings"].update(day_start="٠٤:00")),
+        "hours and",
+    ),
+    "a day start that is no text": (
+        broken(lambda made: made["settings"].update(day_start=4)),
+        "a text such as",
+    ),
     "a field too many": (broken(lambda made: made["marks"][0].update(colour="red")), "marks, number 1"),
     "a field gone": (broken(lambda made: made["answers"][2].pop("seed")), "answers, number 3"),
     "an entry that is none": (broken(lambda made: made["reviews"].append(5)), "reviews, number 7"),
@@ -152,7 +186,7 @@ def test_a_file_with_any_fault_changes_nothing(filled, tmp_path, fault):
     review(fresh, "mine", 3, NOON)
     before = everything(fresh)
     with pytest.raises(BadImport, match=says) as error:
-        import_progress(fresh, made, clock=NOON)
+        import_progress(fresh, made, clock=LATER)
     assert "changed" in str(error.value)
     assert everything(fresh) == before
     fresh.close()
@@ -162,7 +196,7 @@ def test_an_id_that_says_something_else_here_changes_nothing(filled, tmp_path):
     made = everything(filled)
     made["reviews"][0]["rating"] = 4
     with pytest.raises(BadImport, match="belongs to another entry"):
-        import_progress(filled, made, clock=NOON)
+        import_progress(filled, made, clock=LATER)
 
 
 @given(st.data())
@@ -174,7 +208,7 @@ def test_a_file_that_was_cut_off_changes_nothing(tmp_path_factory, data):
     fresh = Store(tmp_path_factory.mktemp("cut") / "p.sqlite3")
     cut = text[: data.draw(st.integers(0, len(text) - 1))]
     with pytest.raises(BadImport, match="nothing was changed"):
-        import_text(fresh, cut, clock=NOON)
+        import_text(fresh, cut, clock=LATER)
     assert table(fresh, "reviews") == []
     store.close()
     fresh.close()
@@ -182,7 +216,7 @@ def test_a_file_that_was_cut_off_changes_nothing(tmp_path_factory, data):
 
 def test_deeply_nested_text_is_no_import(store):
     with pytest.raises(BadImport):
-        import_text(store, "[" * 200_000, clock=NOON)
+        import_text(store, "[" * 200_000, clock=LATER)
 
 
 def test_the_latest_answer_to_each_wording_is_kept_with_its_attempts(filled):
@@ -198,3 +232,36 @@ def test_a_mark_can_be_taken_back(filled):
     add_mark(filled, id=new_id(), guide=GUIDE, activity="first", done=False, clock=NOON + 1)
     assert latest_marks(filled, GUIDE) == {"first": False}
     assert len(table(filled, "marks")) == 2
+
+
+def test_a_clock_that_is_a_little_ahead_is_taken(filled, tmp_path):
+    made = everything(filled)
+    made["marks"][0]["at"] = written(LATER + DAY)
+    made["answers"][0]["at"] = "1970-01-01T00:00:00.000Z"
+    fresh = Store(tmp_path / "fresh.sqlite3")
+    assert import_progress(fresh, made, clock=LATER)["marks"] == 1
+    fresh.close()
+
+
+def test_an_import_computes_only_the_cards_that_it_touches(filled, tmp_path, monkeypatch):
+    other = Store(tmp_path / "other.sqlite3")
+    import_progress(other, everything(filled), clock=LATER)
+    last = new_id()
+    review(other, "card-3", 3, NOON + 2 * DAY, id=last)
+    review(other, "card-9", 3, NOON + 2 * DAY)
+    import_progress(filled, everything(other), clock=LATER)
+    undo_review(other, id=new_id(), undoes=last, clock=NOON + 2 * DAY + 1)
+    add_mark(other, id=new_id(), guide=GUIDE, activity="second", done=True, clock=NOON)
+    computed = []
+
+    def noted(connection, guide, card):
+        computed.append((guide, card))
+        return store_module.refold(connection, guide, card)
+
+    monkeypatch.setattr(transfer, "refold", noted)
+    import_progress(filled, everything(other), clock=LATER)
+    assert computed == [(GUIDE, "card-3")]
+    assert states(filled) == states(other)
+    import_progress(filled, everything(other), clock=LATER)
+    assert len(computed) == 1
+    other.close()

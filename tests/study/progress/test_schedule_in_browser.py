@@ -8,9 +8,10 @@ import pytest
 from browser_modules import modules
 from logbook import DAY, HOUR, MINUTE, NOON
 from make_schedules import FILE
+from test_card_schedule import easy_for_ever
 
 from headwise.study.progress import days
-from headwise.study.progress.queue import DeckCard, sort_out
+from headwise.study.progress.queue import DeckCard, last_given, sort_out
 from headwise.study.progress.schedule import Review, fold
 
 pytestmark = pytest.mark.browser
@@ -56,6 +57,61 @@ def test_reviews_of_one_instant_fold_alike(chromium):
     }
 
 
+def test_a_memory_as_stable_as_it_gets_is_the_same(chromium):
+    reviews = easy_for_ever()
+    with modules(chromium) as page:
+        (found,) = page.evaluate(FOLD, [{"reviews": [vars(review) for review in reviews]}])
+    wanted = [fold(reviews[: count + 1]) for count in range(len(reviews))]
+    assert [state["due"] for state in found["states"]] == [state.due for state in wanted]
+
+
+GIVEN = [
+    [],
+    [("a", NOON), ("b", NOON + 30 * DAY), ("c", NOON + HOUR)],
+    [("a", NOON), ("b", NOON + 30 * DAY)],
+    [("b", NOON + 30 * DAY), ("c", NOON + 40 * DAY)],
+    [("a", NOON + MINUTE), ("b", NOON), ("c", NOON)],
+]
+
+
+def test_the_rating_given_last_is_the_same(chromium):
+    with modules(chromium) as page:
+        found = page.evaluate(
+            """async ([lists, clock]) => {
+              const { lastGiven } = await import("/queue.js");
+              return lists.map((heads) => lastGiven(heads, clock));
+            }""",
+            [GIVEN, NOON + 2 * HOUR],
+        )
+    assert found == [last_given(heads, NOON + 2 * HOUR) for heads in GIVEN] == [None, "c", "b", "c", "a"]
+
+
+def test_the_browser_takes_the_same_instants_and_day_starts(chromium):
+    with modules(chromium) as page:
+        page.clock.set_fixed_time(datetime(2026, 11, 30, 12, tzinfo=UTC))
+        found = page.evaluate(
+            """async () => {
+              const { readExport, checkSettings } = await import("/transfer.js");
+              const mark = (at) => ({ id: "mark-00001", guide: "g", activity: "a", done: true, at });
+              const file = (at) => JSON.stringify({
+                format: "headwise-study-progress", version: 1, settings: {},
+                reviews: [], undos: [], answers: [], marks: [mark(at)],
+              });
+              const tried = (act) => { try { act(); return true; } catch (error) { return error.name; } };
+              const instants = [
+                "1970-01-01T00:00:00.000Z", "2026-12-01T12:00:00.000Z", "2026-12-01T12:00:00.001Z",
+                "9999-12-31T23:59:59.999Z", "1969-12-31T23:59:59.999Z",
+              ];
+              const starts = ["04:00", "\\u0660\\u0664:00", 4, ["04:00"], null];
+              return [
+                ...instants.map((at) => tried(() => readExport(file(at)))),
+                ...starts.map((start) => tried(() => checkSettings({ day_start: start }))),
+              ];
+            }"""
+        )
+    assert found == [True, True, *["bad-import"] * 3, True, *["refused"] * 4]
+
+
 DAYS = """async ([instants, start]) => {
   const days = await import("/days.js");
   return instants.map((at) => [days.dayOf(at, start), days.startOfDay(at, start), days.endOfDay(at, start)]);
@@ -67,6 +123,9 @@ DAYS = """async ([instants, start]) => {
 def test_days_begin_at_the_same_instants(chromium, zone, start):
     begin = days.instant(datetime(2026, 1, 1, tzinfo=UTC))
     instants = [begin + number * (7 * HOUR + 13 * MINUTE) for number in range(1300)]
+    for month, day in ((3, 29), (10, 25), (11, 1), (4, 5)):  # nights in which a clock is changed
+        night = days.instant(datetime(2026, month, day, tzinfo=UTC)) - DAY
+        instants += [night + number * 10 * MINUTE for number in range(2 * 144)]
     with modules(chromium, timezone_id=zone) as page:
         found = page.evaluate(DAYS, [instants, start])
     here = ZoneInfo(zone)

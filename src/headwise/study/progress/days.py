@@ -29,7 +29,7 @@ def minutes(start: str) -> int:
     Raises:
         Refused: it is no time of day.
     """
-    found = re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d)", start)
+    found = re.fullmatch(r"([01][0-9]|2[0-3]):([0-5][0-9])", start)
     if found is None:
         raise Refused(f"day start {start!r}: write hours and minutes, from 00:00 to 23:59, such as 04:00")
     return int(found[1]) * 60 + int(found[2])
@@ -38,12 +38,15 @@ def minutes(start: str) -> int:
 def day_of(at: int, start: str = DAY_START, zone: tzinfo | None = None) -> date:
     """The day that an instant belongs to: with a start of 4:00, 3:59 is still yesterday.
 
+    Instants are compared, not what the clock shows: a start that it shows twice is passed the first time.
+
     Args:
         zone: None for that of this machine.
     """
-    local = local_time(at, zone)
-    today = local.date()
-    return today if local.hour * 60 + local.minute >= minutes(start) else today - timedelta(days=1)
+    day = local_time(at, zone).date() + timedelta(days=1)
+    while starts(day, start, zone) > at:
+        day -= timedelta(days=1)
+    return day
 
 
 def starts(day: date, start: str = DAY_START, zone: tzinfo | None = None) -> int:
@@ -83,10 +86,13 @@ def read(text: object) -> int:
     """The instant that `written` wrote.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is none, or lies before 1970.
     """
     if not isinstance(text, str) or not re.fullmatch(
         r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z", text
     ):
         raise ValueError(f"{text!r} is no instant such as 2026-11-30T12:00:00.000Z")
-    return instant(datetime.fromisoformat(text))
+    at = instant(datetime.fromisoformat(text))
+    if at < 0:
+        raise ValueError(f"{text} lies before 1970")
+    return at

@@ -117,15 +117,14 @@ def queue(
             (guide, start),
         ).fetchone()[0]
         latest = connection.execute("SELECT max(last) FROM states").fetchone()[0]
-        undo = connection.execute(
-            "SELECT id, card FROM reviews WHERE guide = ? AND id NOT IN (SELECT undoes FROM undos) "
-            "ORDER BY at DESC, id DESC LIMIT 1",
+        heads = connection.execute(
+            "SELECT reviews.id, reviews.clock FROM states JOIN reviews ON reviews.id = states.head "
+            "WHERE states.guide = ? ORDER BY reviews.seq",
             (guide,),
-        ).fetchone()
+        ).fetchall()
     ends = days.end_of_day(clock, settings.day_start, zone)
     room = settings.new_per_day - sum(start <= state.first < ends for state in states.values())
     found = sort_out(deck, states, clock=clock, ends=ends, room=room)
-    undoable = undo is not None and undo[1] in states and states[undo[1]].head == undo[0]
     return Queue(
         cards=found.cards,
         now=clock,
@@ -138,9 +137,24 @@ def queue(
         later=found.later,
         next_due=found.next_due,
         done=done,
-        undo=undo[0] if undoable else None,
+        undo=last_given(heads, clock),
         told=set_back(latest, clock) if latest is not None else "",
     )
+
+
+def last_given(heads: Sequence[tuple[str, int]], clock: int) -> str | None:
+    """The rating that was given last of those that can be undone: the last review of each card, as (id, what
+    the clock said), in the order in which they were written down.
+
+    That order alone doesn't tell, since an import writes down old ones; nor does the clock, which may have
+    been ahead. Where it was, the review was given right after the latest of those written down before it.
+    """
+    latest, found = 0, []
+    for place, (id, said) in enumerate(heads):
+        when = said if said <= clock else latest
+        latest = max(latest, when)
+        found.append((when, place, id))
+    return max(found)[2] if found else None
 
 
 @dataclass

@@ -21,7 +21,10 @@ RATINGS = {1: "again", 2: "hard", 3: "good", 4: "easy"}
 RETENTION = 0.9
 LEARNING_STEPS = (timedelta(minutes=1), timedelta(minutes=10))
 RELEARNING_STEPS = (timedelta(minutes=10),)
-LAWS = f"fsrs {version('fsrs')}, retention {RETENTION}, 1"
+MOST_STABLE = 36_500.0
+"""Days. ts-fsrs, which plans in the browser, lets a stability grow no further, and a card waits no longer."""
+
+LAWS = f"fsrs {version('fsrs')}, retention {RETENTION}, 2"
 """Changes when a fold gives other states than before: kept states are then computed again."""
 
 _scheduler = Scheduler(
@@ -138,7 +141,7 @@ def _state(card: Card, before: CardState | None, review: Review) -> CardState:
     return CardState(
         state=card.state.name.lower(),
         step=card.step,
-        stability=card.stability,
+        stability=min(card.stability, MOST_STABLE),
         difficulty=card.difficulty,
         due=days.instant(card.due),
         last=review.at,

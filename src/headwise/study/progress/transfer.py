@@ -15,10 +15,13 @@ from typing import Any
 from headwise.study.progress import checks, days
 from headwise.study.progress.errors import BadImport, Refused
 from headwise.study.progress.settings import check_settings, read_settings, write_settings
-from headwise.study.progress.store import Store, rebuild
+from headwise.study.progress.store import Store, refold
 
 FORMAT = "headwise-study-progress"
 VERSION = 1
+AHEAD = 24 * 60 * 60 * 1000
+"""How far the clock of another machine may be ahead of this one's (milliseconds)."""
+
 Row = tuple[Any, ...]
 
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -78,14 +81,16 @@ def import_progress(store: Store, data: object, *, clock: int) -> dict[str, int]
         BadImport: there is a fault in it; the message names the entry. Nothing was changed.
         NotSaved, Damaged: see `Store.writing`; nothing was changed.
     """
-    tables, settings = read_export(data)
+    tables, settings = read_export(data, clock)
     with store.writing() as connection:
         counts = {"known": 0}
+        changed: set[str] = set()
         for table, columns in COLUMNS.items():
             counts[table] = 0
             for place, row in enumerate(tables[table]):
                 if _add(connection, table, columns, row, place):
                     counts[table] += 1
+                    changed.update(_reviews_of(table, row))
                 else:
                     counts["known"] += 1
         missing = connection.execute(
@@ -94,8 +99,27 @@ def import_progress(store: Store, data: object, *, clock: int) -> dict[str, int]
         if missing is not None:
             raise _fault("undos", f"one undoes the review {missing[0]}, which isn't there")
         write_settings(connection, settings, clock)
-        rebuild(connection)
+        _refold(connection, changed)
     return counts
+
+
+def _reviews_of(table: str, row: Row) -> tuple[str, ...]:
+    """The id of the review that an entry adds or takes away."""
+    return {"reviews": row[:1], "undos": row[1:2]}.get(table, ())
+
+
+def _refold(connection: sqlite3.Connection, reviews: set[str]) -> None:
+    """Compute the states of the cards of these reviews, and of no others."""
+    found = [
+        connection.execute("SELECT guide, card FROM reviews WHERE id = ?", (id,)).fetchone() for id in reviews
+    ]
+    for guide, card in sorted(set(found)):
+        try:
+            refold(connection, guide, card)
+        except OverflowError:
+            raise _fault(
+                "reviews", f"card {card!r} of {guide!r} would come back after the year 9999"
+            ) from None
 
 
 def _add(connection: sqlite3.Connection, table: str, columns: tuple[str, ...], row: Row, place: int) -> bool:
@@ -113,7 +137,7 @@ def _add(connection: sqlite3.Connection, table: str, columns: tuple[str, ...], r
     return True
 
 
-def read_export(data: object) -> tuple[dict[str, list[Row]], dict[str, Any]]:
+def read_export(data: object, clock: int) -> tuple[dict[str, list[Row]], dict[str, Any]]:
     """Check a whole export: the rows of each table, and the settings.
 
     Raises:
@@ -134,7 +158,7 @@ def read_export(data: object) -> tuple[dict[str, list[Row]], dict[str, Any]]:
         entries = data.get(table)
         if not isinstance(entries, list):
             raise BadImport(f"The file has no list {table!r}: it is not whole. Nothing was changed.")
-        tables[table] = [_row(table, entry, place) for place, entry in enumerate(entries)]
+        tables[table] = [_row(table, entry, place, clock) for place, entry in enumerate(entries)]
         if len({row[0] for row in tables[table]}) != len(entries):
             raise BadImport(f"Two of the {table} have the same id: nothing was changed.")
     if not isinstance(data.get("settings"), dict):
@@ -145,14 +169,23 @@ def read_export(data: object) -> tuple[dict[str, list[Row]], dict[str, Any]]:
         raise BadImport(f"The settings: {error}. Nothing was changed.") from None
 
 
-def _row(table: str, entry: object, place: int) -> Row:
+def _row(table: str, entry: object, place: int, clock: int) -> Row:
     columns = COLUMNS[table]
     if not isinstance(entry, dict) or set(entry) != set(columns):
         raise _fault(table, f"it has to have {', '.join(columns)}", place)
     try:
-        return tuple(_READ[name](entry[name]) for name in columns)
-    except (Refused, ValueError) as error:
+        row = tuple(_READ[name](entry[name]) for name in columns)
+    except (Refused, ValueError, OverflowError) as error:
         raise _fault(table, str(error), place) from None
+    for name, value in zip(columns, row, strict=True):
+        if name in ("at", "clock") and value > clock + AHEAD:
+            raise _fault(
+                table,
+                f"{name} {days.written(value)} lies more than a day after now ({days.written(clock)}); if "
+                "the clock of this machine is behind, set it first",
+                place,
+            )
+    return row
 
 
 def _fault(table: str, what: str, place: int | None = None) -> BadImport:

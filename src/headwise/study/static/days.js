@@ -4,16 +4,19 @@
 export const DAY_START = "04:00";
 
 export function minutes(start) {
-  const found = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(start);
+  const found = typeof start === "string" ? /^([01][0-9]|2[0-3]):([0-5][0-9])$/.exec(start) : null;
   return found ? Number(found[1]) * 60 + Number(found[2]) : null;
 }
 
-// The day that an instant belongs to, as [year, month from 0, day].
+// The day that an instant belongs to, as [year, month from 0, day]. Instants are compared, not what the clock shows:
+// a start that the clock shows twice is passed the first time.
 function parts(at, start) {
   const local = new Date(at);
-  const before = local.getHours() * 60 + local.getMinutes() < minutes(start);
-  const day = new Date(local.getFullYear(), local.getMonth(), local.getDate() - (before ? 1 : 0), 12);
-  return [day.getFullYear(), day.getMonth(), day.getDate()];
+  for (let day = local.getDate() + 1; ; day -= 1) {
+    const date = new Date(Date.UTC(local.getFullYear(), local.getMonth(), day));
+    const found = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];
+    if (!(begins(...found, start) > at)) return found;
+  }
 }
 
 const two = (number) => String(number).padStart(2, "0");
@@ -39,9 +42,9 @@ export function endOfDay(at, start = DAY_START) {
 
 export const written = (at) => new Date(at).toISOString();
 
-// The instant that `written` wrote; null if the text is none.
+// The instant that `written` wrote; null if the text is none, or lies before 1970.
 export function read(text) {
   if (typeof text !== "string" || !/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/.test(text)) return null;
   const at = Date.parse(text);
-  return Number.isNaN(at) || written(at) !== text ? null : at;
+  return Number.isNaN(at) || at < 0 || written(at) !== text ? null : at;
 }

@@ -160,7 +160,7 @@ export const local = {
             : "The last review of this card was undone elsewhere. Nothing was added; here is the card again.");
         }
         const at = state ? Math.max(clock, state.last + 1) : clock;
-        add("reviews", { id, guide: page.guide, card, rev, rating, at: days.written(at), clock: days.written(clock), duration: duration ?? null });
+        add("reviews", { id, guide: page.guide, card, rev, rating, at: days.written(at), clock: days.written(clock), duration: duration ?? null, place: entries("reviews").length + 1 });
       }
       return { card, state: log().states.get(card), repeated: Boolean(before), told: "", queue: await local.queue(deck, cards) };
     });

@@ -41,13 +41,32 @@ function due(card, state, kind, clock) {
   return { card: card.id, kind, rev: card.rev, head: state?.head ?? null, due: state?.due ?? null, next: previews(state, clock) };
 }
 
+// The rating that was given last of those that can be undone; the same as last_given in queue.py. `heads`: the last
+// review of each card, as [id, what the clock said], in the order in which they were written down.
+export function lastGiven(heads, clock) {
+  let latest = 0, last = null, then = -1;
+  for (const [id, said] of heads) {
+    const when = said <= clock ? said : latest;
+    latest = Math.max(latest, when);
+    if (when >= then) [last, then] = [id, when];
+  }
+  return last;
+}
+
+// `place` counts the reviews that were given in this browser; an import has none.
+function heads({ reviews, states }) {
+  const last = new Set([...states.values()].map((state) => state.head));
+  return reviews.filter((review) => last.has(review.id))
+    .map((review) => [review.id, days.read(review.clock) ?? review.at, review.place ?? 0])
+    .sort((left, right) => left[2] - right[2]);
+}
+
 // The whole answer, as the server gives it. `log`: { reviews (that count), states (of the guide), latest }.
 export function queueOf(deck, log, settings, clock, told) {
   const start = days.startOfDay(clock, settings.day_start);
   const ends = days.endOfDay(clock, settings.day_start);
   const introduced = [...log.states.values()].filter((state) => start <= state.first && state.first < ends).length;
   const found = sortOut(deck, log.states, { clock, ends, room: settings.new_per_day - introduced });
-  const last = log.reviews.at(-1);
   return {
     ...found,
     now: clock,
@@ -55,7 +74,7 @@ export function queueOf(deck, log, settings, clock, told) {
     ends,
     counts: Object.fromEntries(["changed", "learning", "review", "new"].map((kind) => [kind, found.cards.filter((one) => one.kind === kind).length])),
     done: log.reviews.filter((review) => review.at >= start).length,
-    undo: last && log.states.get(last.card)?.head === last.id ? last.id : null,
+    undo: lastGiven(heads(log), clock),
     told,
   };
 }

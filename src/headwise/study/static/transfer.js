@@ -11,6 +11,7 @@ export const COLUMNS = {
   answers: ["id", "guide", "question", "rev", "version", "given", "correct", "score", "seed", "at"],
   marks: ["id", "guide", "activity", "done", "at"],
 };
+const AHEAD = 86_400_000;
 export const SETTINGS = { day_start: days.DAY_START, new_per_day: 10, shortcuts: true };
 
 const id = (value) => typeof value === "string" && /^[0-9A-Za-z_-]{8,64}$/.test(value);
@@ -19,7 +20,8 @@ const whole = (low, high) => (value) => Number.isInteger(value) && low <= value 
 const flag = (value) => typeof value === "boolean";
 // A text of whole characters: half of one (a lone surrogate) can be kept in no file.
 const text = (most) => (value) => typeof value === "string" && value.length <= most && !/\p{Surrogate}/u.test(value);
-const instant = (value) => days.read(value) !== null;
+// From 1970 to a day from now: a clock may be ahead of this one, but not by more.
+const instant = (value) => days.read(value) !== null && days.read(value) <= Date.now() + AHEAD;
 const CHECKS = {
   id, undoes: id, guide: slug, card: slug, question: slug, activity: slug,
   rev: whole(1, 1_000_000), rating: whole(1, 4), seed: whole(0, 2 ** 32 - 1),
@@ -40,7 +42,7 @@ export function checkGiven(given) {
 
 export function checkSettings(values) {
   for (const [name, value] of Object.entries(values)) {
-    const fine = name === "day_start" ? days.minutes(String(value)) !== null
+    const fine = name === "day_start" ? days.minutes(value) !== null
       : name === "new_per_day" ? whole(0, 9999)(value) : name === "shortcuts" && flag(value);
     if (!fine) throw new Problem("refused", `${name}: ${JSON.stringify(value)} can’t be set.`);
   }
