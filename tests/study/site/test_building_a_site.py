@@ -212,3 +212,14 @@ def test_the_command_builds_and_tells_faults_in_a_line(guide, tmp_path):
     result = CliRunner().invoke(app, ["study", "build", str(guide.folder), "-o", str(out)])
     assert result.exit_code == 2
     assert "21-twin.md" in result.output
+
+
+def test_an_answer_that_is_no_number_is_told_with_its_line(guide, tmp_path):
+    from headwise.cli.app import app
+
+    quiz = guide.folder / "activities" / "14-first.quiz.toml"
+    quiz.write_text(quiz.read_text().replace("answer = 86753", "answer = nan"))
+    line = quiz.read_text().splitlines().index("answer = nan") + 1
+    result = CliRunner().invoke(app, ["study", "build", str(guide.folder), "-o", str(tmp_path / "site")])
+    assert result.exit_code == 2
+    assert f"14-first.quiz.toml:{line}: nan is no number" in " ".join(result.output.split())

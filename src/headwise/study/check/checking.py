@@ -47,5 +47,10 @@ class Checking:
     def error(self, message: str, file: str, line: int = 0) -> None:
         self.faults.append(Fault(GuideError(message, file, line)))
 
+    @property
+    def told(self) -> int:
+        """How many faults were found so far."""
+        return len(self.faults)
+
     def warn(self, message: str, file: str, line: int = 0) -> None:
         self.faults.append(Fault(GuideError(message, file, line), warning=True))

@@ -14,11 +14,11 @@ NAMED = re.compile(r"\{\{\s*(?:fact|value)\s*:\s*(?P<id>[^}\s]+)\s*\}\}")
 BRACES = re.compile(r"\{\{[^{}]*\}\}")
 
 _SHOWN = re.compile(
-    r"[^\d+−-]{0,12}(?P<number>[+−-]?\d[\d,]*(?:\.\d+)?)(?:/(?P<over>\d+))?"
+    r"(?<![\w.,])(?P<number>[+−-]?\d[\d,]*(?:\.\d+)?)(?:/(?P<over>\d+))?"
     r"(?:\s×\s10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?"
     r"(?:\s(?P<size>thousand|million|billion|kB|MB|GB|TB|KiB|MiB|GiB|TiB)\b)?"
 )
-_POWER = re.compile(r"[^\d]{0,12}?10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
+_POWER = re.compile(r"[^\d]*?10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 _RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _SIZES = {"thousand": 1e3, "million": 1e6, "billion": 1e9} | {
     f"{letter}{end}": float(base**place)
@@ -112,11 +112,11 @@ def written_digits(value: float) -> int:
 
 
 def shows(text: str, value: float) -> bool:
-    """Whether the number that a text begins with is this one, rounded to the digits that the text has. A text
+    """Whether the first number of a text is this one, rounded to the digits that the text has. A text
     without a number says nothing, and so nothing wrong."""
     if alone := _POWER.match(text):
         return math.isclose(float(f"1e{alone['power'].translate(_RAISED)}"), value, rel_tol=1e-9)
-    found = _SHOWN.match(text)
+    found = _SHOWN.search(text)
     if found is None:
         return True
     number = found["number"].replace(",", "").replace("−", "-")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 
 from headwise.study import answers_text
 from headwise.study.check.checking import Checking
+from headwise.study.check.graded import check_graded
 from headwise.study.content import Lesson, Question, Quiz
 from headwise.study.errors import GuideError
+
+_PLAIN = re.compile(r"\*+|(?<!\w)_+|_+(?!\w)|`")  # emphasis; 2*3 and a_b too are told apart by what is left
 
 Tell = Callable[..., None]
 """Takes what is wrong with a question, and the path from it to where."""
@@ -60,6 +65,7 @@ def _check_question(checking: Checking, question: Question, file: str, number: i
         line = checking.line(file, "questions", number, *place)
         checking.error(f"{question.id}: {message}", file, line)
 
+    before = checking.told
     if not question.prompt.strip():
         tell("the prompt is empty")
     if not question.explain.strip():
@@ -90,6 +96,8 @@ def _check_question(checking: Checking, question: Question, file: str, number: i
         if field and given != [field]:
             what = " and ".join(given) or "no answer"
             tell(f"mistake {place + 1} has {what}: give {field} and why", "mistakes", place)
+    if checking.told == before and (checking.run or question.kind != "shape"):
+        check_graded(checking, question, tell)
 
 
 def check_place(checking: Checking, place: str, name: str, file: str, line: int) -> None:
@@ -145,16 +153,36 @@ def _check_number(checking: Checking, question: Question, tell: Tell) -> None:
         if mistake.value is not None and abs(mistake.value - value) <= question.tolerance + 1e-9 * abs(value):
             message = f"the mistake {mistake.value:g} lies within the tolerance of the answer {value:g}"
             tell(message, "mistakes", place)
+    told = [(place, one.value) for place, one in enumerate(question.mistakes) if one.value is not None]
+    for (_, first), (place, second) in combinations(told, 2):
+        if abs(first - second) <= question.tolerance + 1e-9 * abs(first):
+            message = (
+                f"the mistakes {first:g} and {second:g} lie within the tolerance {question.tolerance:g} of "
+                f"each other: lower it, or keep one of them"
+            )
+            tell(message, "mistakes", place)
 
 
 def _check_text(question: Question, tell: Tell) -> None:
     if not question.accept:
         tell('accept = ["..."] is missing')
+    for text in question.accept:
+        if len(text) > answers_text.LONGEST:
+            tell(
+                f"an accepted answer has {len(text)} characters, and {answers_text.LONGEST} can be given: "
+                f"{text[:30]!r}...",
+                "accept",
+            )
+        if "{" in text or "}" in text:
+            tell(f"accept has {text!r}: facts aren't filled in there, and nobody types braces", "accept")
     right = {answers_text.words(text) for text in question.accept}
     if "" in right:
         tell("an accepted answer has no words left when case, punctuation and articles are")
     for place, mistake in enumerate(question.mistakes):
-        if mistake.text is not None and answers_text.words(mistake.text) in right:
+        if mistake.text is not None and ("{" in mistake.text or "}" in mistake.text):
+            message = f"the mistake {mistake.text!r}: facts aren't filled in there, and nobody types braces"
+            tell(message, "mistakes", place)
+        elif mistake.text is not None and answers_text.words(mistake.text) in right:
             tell(f"the mistake {mistake.text!r} is accepted as right", "mistakes", place)
 
 
@@ -186,6 +214,6 @@ def _check_shape(checking: Checking, question: Question, tell: Tell, file: str) 
 
 
 def _check_twice(texts: list[str], what: str, tell: Tell) -> None:
-    plain = [" ".join(text.lower().split()) for text in texts]
+    plain = [" ".join(_PLAIN.sub("", text.lower()).split()).rstrip(".") for text in texts]
     for text in {text for text in plain if plain.count(text) > 1}:
         tell(f"two {what}s are the same: {text!r}")

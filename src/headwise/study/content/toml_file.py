@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,6 +19,18 @@ T = TypeVar("T")
 _AT_LINE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
 _AT_PATH = re.compile(r" - at `(\$[^`]*)`$")
 _STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]")
+
+
+def _not_finite(data: object, path: Path = ()) -> Iterator[tuple[Path, float]]:
+    """Every nan and inf, and where it stands."""
+    if isinstance(data, float) and not math.isfinite(data):
+        yield path, data
+    elif isinstance(data, dict):
+        for key, value in data.items():
+            yield from _not_finite(value, (*path, key))
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from _not_finite(value, (*path, index))
 
 
 class TomlFile:
@@ -59,8 +72,12 @@ class TomlFile:
         """`data`, which stands at `path`, as a struct.
 
         Raises:
-            GuideError: a field is missing, unknown, or of another type.
+            GuideError: a field is missing, unknown, of another type, or holds nan or inf.
         """
+        for rest, value in _not_finite(data):
+            raise self.error(
+                f"{value} is no number that a guide can show or grade: give a finite one", *path, *rest
+            )
         try:
             return msgspec.convert(data, kind)
         except msgspec.ValidationError as error:
