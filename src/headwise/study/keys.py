@@ -35,18 +35,26 @@ def shown_items(question: Question) -> list[tuple[str, Item]]:
 
 
 def names(question: Question) -> list[str]:
-    """The names of options or items, in the order of the file."""
-    count = len(question.options or question.items)
+    """The names of options or items, in the order of the file.
+
+    Where the order is what is asked, a name says nothing of the place: it hangs on the item's own words.
+    """
+    texts = [item.text for item in question.items]
+    seeds = (
+        [f"{text}\n{texts[:place].count(text)}" for place, text in enumerate(texts)]
+        if question.kind == "order"
+        else [str(place) for place in range(len(question.options))]
+    )
     length = 6
     while True:  # six digits are enough unless two names are equal by chance
-        found = [_name(question.id, place)[:length] for place in range(count)]
-        if len(set(found)) == count:
+        found = [_name(question.id, seed)[:length] for seed in seeds]
+        if len(set(found)) == len(seeds):
             return found
         length += 2
 
 
-def _name(question: str, place: int) -> str:
-    return hashlib.sha256(f"{question}\n{place}".encode()).hexdigest()
+def _name(question: str, seed: str) -> str:
+    return hashlib.sha256(f"{question}\n{seed}".encode()).hexdigest()
 
 
 def _shown(question: Question, things: Sequence[Shown]) -> list[tuple[str, Shown]]:

@@ -80,6 +80,15 @@ def test_the_order_on_the_page_is_not_that_of_the_file(count, id):
     assert shown != [str(n) for n in range(count)]
 
 
+@given(st.permutations([*"abcd", "d"]))
+def test_what_a_page_shows_of_an_order_says_nothing_of_the_places(texts):
+    def asked(order):
+        return Question(kind="order", id="q", prompt="?", items=[Item(text=text) for text in order])
+
+    sorted_names = sorted(zip(names(asked("abcdd")), "abcdd", strict=True))
+    assert sorted(zip(names(asked(texts)), texts, strict=True)) == sorted_names
+
+
 def test_names_of_options_stay_when_words_change_and_differ_between_questions():
     first, reworded = choice(), choice()
     reworded = Question(**{**_fields(reworded), "options": [Option(text="new", why="x") for _ in range(4)]})
@@ -141,7 +150,16 @@ def _fields(question):
         ("9^999", None),
         ("10^400", None),
         ("(-8)^0.5", None),
-        ("-8^0.5", None),
+        ("-8^0.5", -(8**0.5)),
+        ("-2^2", -4),
+        ("-2²", -4),
+        ("(-2)^2", 4),
+        ("3 × -2^2", -12),
+        ("--2^2", None),
+        ("(^2", None),
+        ("\ufeff64\u0085", 64),
+        ("64\x1c", None),
+        ("\u0663", None),
         ("0^-1", None),
         ("1e999", None),
         ("--5", None),
@@ -213,6 +231,10 @@ def test_mistakes_that_were_foreseen_say_why():
         ("the key's", "keys"),
         ("layer norm", "LayerNorm"),
         ("n²", "n^2"),
+        ("10⁻⁹", "10^-9"),
+        ("10⁻⁹", "10^(−9)"),
+        ("0.5.", "0.5"),
+        ("about\ufeff-1", "about -1"),
         ("the", "a the"),
     ],
 )
@@ -221,7 +243,19 @@ def test_words_that_count_as_the_same(one, other):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("-∞", "∞"), ("-1", "1"), ("x+y", "xy"), ("a/b", "ab"), ("theory", "ory"), ("n", "m")]
+    ("one", "other"),
+    [
+        ("-∞", "∞"),
+        ("-1", "1"),
+        ("x+y", "xy"),
+        ("a/b", "ab"),
+        ("theory", "ory"),
+        ("n", "m"),
+        ("10^-9", "10^9"),
+        ("10⁻⁹", "10⁹"),
+        ("0.5", "05"),
+        ("1.5", "15"),
+    ],
 )
 def test_words_that_differ(one, other):
     assert words(one) != words(other)
