@@ -7,12 +7,11 @@ from served import Served
 from small_guide import DECK, small_guide, store_formulas, write_guide
 from test_learning_in_browser import review_text, waits_for
 
-from headwise.study.content import load_guide
 from headwise.study.publishing import publish_guide
 
 pytestmark = pytest.mark.browser
 
-CHANGED = DECK.replace('id = "card-one"\n', 'id = "card-one"\nrev = 2\n').replace("The width", "The new width")
+CHANGED = DECK.replace('id = "card-one"', 'id = "card-one"\nrev = 2').replace("The width", "The new width")
 
 
 def change(folder):
@@ -97,3 +96,9 @@ def test_a_review_of_an_answer_that_the_guide_does_not_have_yet_counts_as_nothin
     assert reviewed(old_and_new) == ([("card-one", rev)] if status == 200 else [])
     due = {one["card"]: one["kind"] for one in old_and_new.get("/api/queue?deck=deck")[2]["cards"]}
     assert due.get("card-one") == {200: "changed" if rev == 1 else None}.get(status, "new")
+
+
+def test_a_frozen_quiz_on_the_server_says_nothing_of_a_file_of_answers(learner, old_and_new):
+    page = learner(f"{old_and_new.address}/g/small").open("v/1/first-quiz/")
+    assert "answers.json" in page.content()
+    assert "answers.json" not in page.locator("body").inner_text()

@@ -224,6 +224,14 @@ def test_a_link_into_a_folded_solution_opens_it(visit):
     assert page.locator("#try-solution").evaluate("(one) => one.open")
 
 
+@pytest.mark.parametrize("hash", ["#100%", "#%E0%A4%A", "#", "#nothing"])
+def test_a_hash_that_is_no_id_stops_nothing(visit, hash):
+    page = visit().open(f"first/{hash}")
+    page.evaluate("location.hash = '#100%'")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("#ours .symbol").evaluate("(one) => one.open")
+
+
 def test_print_opens_what_is_folded_but_no_solution(visit):
     page = visit().open("first/")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")

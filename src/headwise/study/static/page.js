@@ -69,7 +69,12 @@ document.addEventListener('click', async (event) => {
 
 function openTo(hash) {
   if (hash.length < 2) return;
-  const target = document.getElementById(decodeURIComponent(hash.slice(1)));
+  let target = null;
+  try {
+    target = document.getElementById(decodeURIComponent(hash.slice(1)));
+  } catch {
+    return; // a % that stands for nothing, as in #100%
+  }
   if (!target) return;
   let opened = false;
   for (let at = target.matches('details') ? target : target.querySelector(':scope > details') || target.closest('details'); at; at = at.parentElement?.closest('details')) {
