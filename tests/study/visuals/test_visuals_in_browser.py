@@ -135,7 +135,7 @@ BEYOND = """[...document.querySelectorAll('figure svg, figure svg text')].filter
 }).map(one => one.textContent)"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NAMES)
 def test_axe_finds_nothing_and_all_fits_at_every_width(show, name, scheme):
     page = show(name, color_scheme=scheme)
