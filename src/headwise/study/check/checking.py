@@ -7,10 +7,11 @@ from pathlib import Path
 
 from headwise.study.check.fault import Fault
 from headwise.study.check.prose import Piece, pieces
-from headwise.study.check.texts import Text, guide_texts
 from headwise.study.content import Activity, Guide
+from headwise.study.content.lesson_file import front_matter
 from headwise.study.content.toml_lines import TomlLines
 from headwise.study.errors import GuideError
+from headwise.study.render.texts import Text, all_texts
 
 
 class Checking:
@@ -28,7 +29,7 @@ class Checking:
 
     @cached_property
     def texts(self) -> list[tuple[Text, list[Piece]]]:
-        return [(text, pieces(text.text, text.line, inline=text.inline)) for text in guide_texts(self.guide)]
+        return [(text, pieces(text.text, text.line, inline=text.inline)) for text in all_texts(self.guide)]
 
     def file(self, of: Activity | str) -> str:
         """The file of an activity, or the file of this name, as errors have it."""
@@ -39,7 +40,7 @@ class Checking:
         if file not in self._lines:
             text = Path(file).read_text(encoding="utf-8")
             if file.endswith(".md"):
-                self._lines[file] = TomlLines(text.split("+++", 2)[1].removeprefix("\n"), first=2)
+                self._lines[file] = TomlLines(front_matter(text), first=2)
             else:
                 self._lines[file] = TomlLines(text)
         return self._lines[file][place]

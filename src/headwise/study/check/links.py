@@ -5,10 +5,10 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from headwise.study.check.checking import Checking
-from headwise.study.check.texts import Text
 from headwise.study.content import Lesson, Quiz, Resources, Visual, canonical
 from headwise.study.render.links import items
 from headwise.study.render.symbols import symbol
+from headwise.study.render.texts import Text
 
 
 def check_links(checking: Checking) -> None:

@@ -10,6 +10,13 @@ from headwise.study.errors import GuideError
 MARK = "+++"
 
 
+def front_matter(text: str) -> str:
+    """What stands between the +++ lines of a lesson that was read: it begins at line 2."""
+    lines = text.splitlines()
+    end = next(number for number, line in enumerate(lines[1:], start=1) if line.rstrip() == MARK)
+    return "\n".join(lines[1:end])
+
+
 def parse_lesson(text: str, name: str, file: str, errors: list[GuideError]) -> Lesson | None:
     """A lesson from its text; every fault goes into `errors`. None if its front matter can't be read.
 
@@ -29,7 +36,7 @@ def parse_lesson(text: str, name: str, file: str, errors: list[GuideError]) -> L
     blocks = Blocks("\n".join(lines[end + 1 :]), name, first=end + 2)
     errors += blocks.errors
     try:
-        head = TomlFile("\n".join(lines[1:end]), name, first=2)
+        head = TomlFile(front_matter(text), name, first=2)
         front = head.convert(head.data, FrontMatter)
     except GuideError as error:
         errors.append(error)

@@ -1,71 +1,162 @@
-"""Every text of a guide that is Markdown, with where it stands."""
+"""Every text of a guide that is Markdown, with the line it begins at."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from markupsafe import Markup
 
 from headwise.study.content import Activity, Deck, Guide, Lesson, Quiz, Resources, Visual
+from headwise.study.content.lesson_file import front_matter
+from headwise.study.content.toml_lines import TomlLines
 from headwise.study.maths import Maths
 from headwise.study.render.markdown import to_html
 
 
 @dataclass(frozen=True)
 class Text:
-    """A Markdown text. `file` and `line` are where it begins."""
+    """A Markdown text.
+
+    Attributes:
+        file, line: where it begins.
+        inline: it is one paragraph, like a title.
+        external: it may link to pages outside of the guide.
+        scope: the activity it belongs to; "" for none.
+        block: the kind of the lesson's block whose body it is; "" for any other text.
+    """
 
     text: str
     file: str
-    line: int = 1
-    inline: bool = False
+    line: int
+    inline: bool = True
+    external: bool = False
+    scope: str = ""
+    block: str = ""
 
     def to_html(self, guide: Guide, maths: Maths | None = None) -> Markup:
         return to_html(self.text, guide, maths=maths, file=self.file, line=self.line, inline=self.inline)
 
 
 def all_texts(guide: Guide) -> Iterator[Text]:
-    """Every text of a guide, those of its activities in teaching order."""
-    home = str(guide.folder / "guide.toml")
-    yield Text(guide.intro, home)
-    for part in guide.parts:
-        yield Text(part.intro, home)
+    """Every text, those of activities in teaching order."""
+    for text in _all(guide):
+        if text.text.strip():
+            yield text
+
+
+def _all(guide: Guide) -> Iterator[Text]:
+    main = _Lines(guide.folder / "guide.toml")
+    yield Text(guide.title, main.file, main["title",])
+    yield Text(guide.intro, main.file, main["intro",], inline=False)
+    for number, part in enumerate(guide.parts):
+        yield Text(part.title, main.file, main["parts", number, "title"])
+        yield Text(part.intro, main.file, main["parts", number, "intro"], inline=False)
     for activity in guide.activities.values():
-        file = str(guide.folder / activity.file)
-        yield Text(activity.summary, file, inline=True)
-        yield from (text for text in _of(activity, file) if text.text)
+        yield from _of(activity, guide.folder / activity.file)
+    sources = _Lines(guide.folder / "sources.toml")
     for source in guide.sources.values():
-        yield Text(source.about, str(guide.folder / "sources.toml"), source.line, inline=True)
+        yield Text(source.about, sources.file, sources[source.id, "about"])
+    facts = _Lines(guide.folder / "facts.toml")
+    for fact in guide.facts.values():
+        yield Text(fact.reason, facts.file, facts[fact.id, "reason"])
+        yield Text(fact.unit, facts.file, facts[fact.id, "unit"])
 
 
-def _of(activity: Activity, file: str) -> Iterator[Text]:
+def _of(activity: Activity, path: Path) -> Iterator[Text]:
+    name = activity.id
     if isinstance(activity, Lesson):
-        for goal in activity.goals:
-            yield Text(goal, file, activity.line, inline=True)
-        for block in activity.walk():
-            yield Text(block.title, file, block.line, inline=True)
-            yield Text(block.body, file, block.body_line or block.line)
-            yield Text(block.reason, file, block.line, inline=True)
-    elif isinstance(activity, Quiz):
-        for question in activity.questions:
-            texts = [question.prompt, question.explain]
-            for option in question.options:
-                texts += [option.text, option.why]
-            texts += [mistake.why for mistake in question.mistakes]
-            for item in question.items:
-                texts += [item.text, item.why]
-            texts += question.accept[:1]  # what a learner is shown as right
-            yield from (Text(text, file, question.line) for text in texts)
+        yield from _lesson(activity, path)
+        return
+    lines = _Lines(path)
+
+    def at(text: str, *place: str | int, inline: bool = False, external: bool = False) -> Text:
+        return Text(text, lines.file, lines[place], inline=inline, external=external, scope=name)
+
+    yield at(activity.title, "title", inline=True)
+    yield at(activity.summary, "summary", inline=True)
+    if isinstance(activity, Quiz):
+        for number, question in enumerate(activity.questions):
+            here = ("questions", number)
+            yield at(question.prompt, *here, "prompt")
+            yield at(question.explain, *here, "explain")
+            yield at(question.reason, *here, "reason", inline=True)
+            for place, option in enumerate(question.options):
+                yield at(option.text, *here, "options", place, "text")
+                yield at(option.why, *here, "options", place, "why")
+            for place, mistake in enumerate(question.mistakes):
+                yield at(mistake.why, *here, "mistakes", place, "why")
+            for place, item in enumerate(question.items):
+                yield at(item.text, *here, "items", place, "text")
+                yield at(item.why, *here, "items", place, "why")
+            for text in question.accept[:1]:  # what a learner is shown as right
+                yield at(text, *here, "accept")
     elif isinstance(activity, Deck):
-        for card in activity.cards:
-            for text in (card.front, card.back, card.text, card.why):
-                yield Text(text, file, card.line)
+        for number, card in enumerate(activity.cards):
+            yield at(card.front, "cards", number, "front")
+            yield at(card.back, "cards", number, "back")
+            yield at(card.text, "cards", number, "text")
+            yield at(card.why, "cards", number, "why")
+            yield at(card.reason, "cards", number, "reason", inline=True)
     elif isinstance(activity, Visual):
-        yield Text(activity.words, file, activity.line)
-        for given in activity.inputs:
-            for text in (given.label, given.help):
-                yield Text(text, file, given.line, inline=True)
+        yield at(activity.words, "words")
+        yield at(activity.reason, "reason", inline=True)
+        for number, given in enumerate(activity.inputs):
+            yield at(given.label, "inputs", number, "label", inline=True)
+            yield at(given.help, "inputs", number, "help", inline=True)
     elif isinstance(activity, Resources):
-        for resource in activity.resources:
-            yield Text(resource.why, file, resource.line, inline=True)
+        for number, resource in enumerate(activity.resources):
+            yield at(resource.why, "resources", number, "why", external=True)
+
+
+def _lesson(lesson: Lesson, path: Path) -> Iterator[Text]:
+    lines = _Lines(path, front_matter(path.read_text(encoding="utf-8")), first=2)
+
+    def head(text: str, *place: str | int) -> Text:
+        return Text(text, lines.file, lines[place], scope=lesson.id)
+
+    yield head(lesson.title, "title")
+    yield head(lesson.summary, "summary")
+    for goal in lesson.goals:
+        yield Text(goal, lines.file, lines.item(goal, "goals"), scope=lesson.id)
+    for block in lesson.walk():
+        yield Text(block.title, lines.file, block.line, scope=lesson.id)
+        yield Text(block.reason, lines.file, block.line, scope=lesson.id)
+        yield Text(
+            block.body,
+            lines.file,
+            block.body_line,
+            inline=False,
+            external=block.kind == "later",
+            scope=lesson.id,
+            block=block.kind,
+        )
+
+
+class _Lines:
+    """The lines of a TOML file's values: for a string of several lines, that of its first."""
+
+    def __init__(self, path: Path, text: str | None = None, *, first: int = 1) -> None:
+        self.file = str(path)
+        if text is None:
+            text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        self._lines = TomlLines(text, first=first)
+        self._written = text.splitlines()
+        self._first = first
+
+    def __getitem__(self, place: tuple[str | int, ...]) -> int:
+        line = self._lines[place]
+        written = (
+            self._written[line - self._first].rstrip() if line - self._first < len(self._written) else ""
+        )
+        return line + 1 if written.endswith(('= """', "= '''")) else line
+
+    def item(self, text: str, *place: str | int) -> int:
+        """The line of a list's item."""
+        line = self[place]
+        start = text.split("\\")[0].split('"')[0][:30]
+        for number in range(line, self._first + len(self._written)):
+            if start in self._written[number - self._first]:
+                return number
+        return line
