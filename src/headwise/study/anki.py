@@ -31,6 +31,7 @@ from markupsafe import Markup, escape
 
 from headwise.study import versions
 from headwise.study.content import Card, Deck, Guide, GuideError
+from headwise.study.content.cards import CLOZE
 from headwise.study.content.toml_file import TomlFile
 from headwise.study.maths import TexMaths
 from headwise.study.render.maker import place_name
@@ -57,7 +58,6 @@ _STYLE = """.card { font-family: Georgia, serif; font-size: 20px; line-height: 1
 .nightMode .cloze, .night_mode .cloze { color: #8ab8e6; }
 .nightMode a, .night_mode a { color: #8ab8e6; }
 """
-_CLOZE = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
 _TAG = re.compile(r"[^0-9A-Za-z_-]+")
 
 
@@ -123,7 +123,7 @@ def retired_cards(guide: Guide) -> list[Card]:
     errors: list[GuideError] = []
     found = TomlFile(text, str(path)).convert_with_items(Retired, "cards", Card, errors)
     if errors:
-        raise GuideError(errors[0].message, errors[0].file, errors[0].line, others=errors[1:])
+        raise GuideError.of(errors)
     cards = found.cards if found else []
     asked = guide.cards()
     for card in cards:
@@ -210,7 +210,7 @@ def _gaps(html: str) -> str:
         inner = re.sub(r"\}(?=\})", "} ", found[1]).replace("::", ":&#58;")
         return f"{{{{c1::{inner}{' ' if inner.endswith('}') else ''}}}}}"
 
-    return _CLOZE.sub(gap, html)
+    return CLOZE.sub(gap, html)
 
 
 def _dollarless(html: str) -> str:

@@ -24,6 +24,12 @@ class GuideError(ValueError):
         self.line = line
         self.others = tuple(others)
 
+    @classmethod
+    def of(cls, errors: Sequence[GuideError]) -> GuideError:
+        """Several faults as one: the first, which holds the others."""
+        first, *others = errors
+        return cls(first.message, first.file, first.line, others=others)
+
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}: " if self.line else f"{self.file}: " if self.file else ""
         return place + self.message

@@ -21,8 +21,7 @@ def refuse_faults(folder: Path) -> None:
     """
     errors = [fault.error for fault in check_guide(folder) if not fault.warning]
     if errors:
-        first = errors[0]
-        raise GuideError(first.message, first.file, first.line, others=errors[1:])
+        raise GuideError.of(errors)
 
 
 def publish_guide(guide: Guide, note: str, now: datetime | None = None) -> Version:

@@ -20,7 +20,7 @@ from headwise.study.render.texts import all_texts
 TEMML = "0.13.5"
 
 # Temml writes some style attributes. A page's security policy forbids them, so each becomes a class (of
-# guide.css) or nothing, where the browser does the same by itself.
+# blocks.css) or nothing, where the browser does the same by itself.
 CLASS_OF = {
     "display:block math": "",  # the class tml-display, which Temml writes too
     "math-depth:0": "",
@@ -124,7 +124,7 @@ def converted(formulas: Sequence[tuple[str, bool, str, int]], temml: Path | None
         except ValueError as error:
             errors.append(GuideError(f"{tex!r}: {error}", file, line))
     if errors:
-        raise GuideError(errors[0].message, errors[0].file, errors[0].line, others=errors[1:])
+        raise GuideError.of(errors)
     return made
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from headwise.study.check.checking import Checking
 from headwise.study.check.questions import check_place
 from headwise.study.content import Card, Deck
-
-_CLOZE = re.compile(r"\[\[(?P<hidden>.*?)\]\]", re.DOTALL)
+from headwise.study.content.cards import CLOZE
 
 
 def check_cards(checking: Checking) -> None:
@@ -41,12 +38,12 @@ def _check_card(checking: Checking, card: Card, file: str, number: int) -> None:
     else:
         if card.front or card.back:
             tell("a cloze has a text, no front and no back")
-        hidden = [match["hidden"] for match in _CLOZE.finditer(card.text)]
+        hidden = CLOZE.findall(card.text)
         if not hidden:
             tell("a cloze hides something between [[ and ]]", "text")
         if any(not one.strip() for one in hidden):
             tell("[[ ]] hides nothing", "text")
         if card.text.count("[[") != card.text.count("]]"):
             tell("[[ and ]] must come in pairs", "text")
-        if not _CLOZE.sub("", card.text).strip(" .,;:$"):
+        if not CLOZE.sub("", card.text).strip(" .,;:$"):
             tell("it hides everything: leave something to go by", "text")

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from headwise.study.check.checking import Checking
 from headwise.study.computed import compute
 from headwise.study.content import Fact
+from headwise.study.content.facts import LOWERED
+from headwise.study.render.fill import NAMED
 
-NAMED = re.compile(r"\{\{\s*(?:fact|value)\s*:\s*(?P<id>[^}\s]+)\s*\}\}")
 BRACES = re.compile(r"\{\{[^{}]*\}\}")
 
 _SHOWN = re.compile(
@@ -19,7 +20,6 @@ _SHOWN = re.compile(
     r"(?:\s(?P<size>thousand|million|billion|kB|MB|GB|TB|KiB|MiB|GiB|TiB)\b)?"
 )
 _POWER = re.compile(r"[^\d]*?10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
-_RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _SIZES = {"thousand": 1e3, "million": 1e6, "billion": 1e9} | {
     f"{letter}{end}": float(base**place)
     for end, base in (("B", 1000), ("iB", 1024))
@@ -115,7 +115,7 @@ def shows(text: str, value: float) -> bool:
     """Whether the first number of a text is this one, rounded to the digits that the text has. A text
     without a number says nothing, and so nothing wrong."""
     if alone := _POWER.match(text):
-        return math.isclose(float(f"1e{alone['power'].translate(_RAISED)}"), value, rel_tol=1e-9)
+        return math.isclose(float(f"1e{alone['power'].translate(LOWERED)}"), value, rel_tol=1e-9)
     found = _SHOWN.search(text)
     if found is None:
         return True
@@ -124,6 +124,6 @@ def shows(text: str, value: float) -> bool:
         return math.isclose(float(number) / float(found["over"]), value, rel_tol=1e-9)
     size = _SIZES.get(found["size"] or "", 1.0)
     if found["power"]:
-        size *= float(f"1e{found['power'].translate(_RAISED)}")
+        size *= float(f"1e{found['power'].translate(LOWERED)}")
     places = len(number.partition(".")[2])
     return abs(float(number) * size - value) <= size * 10.0**-places / 2 * (1 + 1e-9)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
+
+from headwise.study.content.listed import Listed
+
+CLOZE = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
+"""What a cloze hides."""
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,15 +39,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     line: int = 0
 
 
-class Deck(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Deck(Listed, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Cards that are learnt together."""
 
-    id: str
-    title: str
     cards: list[Card]
-    minutes: int = 0
-    needs: list[str] = []
-    summary: str = ""
-    file: str = ""
-    line: int = 1
     type: Literal["cards"] = "cards"

@@ -8,43 +8,27 @@ from typing import Any, Literal
 import msgspec
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+LOWERED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 Value = int | float | str
 
 
 class FactEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of facts.toml, see `Fact`."""
-
-    value: Value
-    sources: list[str] = []
-    how: Literal["cited", "computed", "measured"] = "cited"
-    unit: str = ""
-    function: str = ""
-    arguments: dict[str, Any] = {}
-    command: str = ""
-    digits: int | None = None
-    show: str | None = None
-    reason: str = ""
-
-
-class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """A number of the paper, or one that this library computes or measured.
+    """A table of facts.toml.
 
     Attributes:
         value: the number (or a word, where what the paper gives is none).
         unit: what is counted; "" for a plain number.
         sources: the places it stands in or follows from.
         how: "cited": it stands there; "computed": `function` of headwise.study.computed gives it for
-            `arguments`; "measured": `command` printed it once, on a
-            real machine, and it is not computed again.
+            `arguments`; "measured": `command` printed it once, on a real machine, and it is not computed
+            again.
         digits: significant digits to which it must recompute; None: those that `value` is written with.
         show: how prose writes it, in place of the number and the unit.
         reason: why it has no source, where it has none.
-        line: in facts.toml.
     """
 
-    id: str
     value: Value
     unit: str = ""
     sources: list[str] = []
@@ -55,6 +39,12 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     digits: int | None = None
     show: str | None = None
     reason: str = ""
+
+
+class Fact(FactEntry, frozen=True, kw_only=True):
+    """A number of the paper, or one that this library computes or measured. `line` is that in facts.toml."""
+
+    id: str
     line: int = 0
 
     @property
@@ -87,7 +77,7 @@ def written(value: Value) -> str:
     size = abs(value)
     if size >= 1e15 or 0 < size < 1e-4:
         digits, power = _scientific(value)
-        return f"{digits} × 10{str(power).translate(_RAISED)}".replace("-", "\N{MINUS SIGN}")
+        return f"{digits} × 10{str(power).translate(RAISED)}".replace("-", "\N{MINUS SIGN}")
     sign = "\N{MINUS SIGN}" if value < 0 else ""
     whole, _, rest = f"{size!r}".partition(".")
     return f"{sign}{int(whole):,}.{rest}"

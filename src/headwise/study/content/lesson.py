@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+from headwise.study.content.listed import Listed, Titled
+
 BlockKind = Literal[
     "explain",
     "detail",
@@ -55,30 +57,18 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
         return self.options.get("symbol", "").split()
 
 
-class FrontMatter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FrontMatter(Titled, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What stands between the +++ lines of a lesson."""
 
-    id: str
-    title: str
+    goals: list[str] = msgspec.field(default_factory=list)
     type: Literal["lesson"] = "lesson"
-    minutes: int = 0
-    needs: list[str] = []
-    goals: list[str] = []
-    summary: str = ""
 
 
-class Lesson(msgspec.Struct, frozen=True, kw_only=True):
-    """A lesson."""
+class Lesson(Listed, frozen=True, kw_only=True):
+    """A lesson. `goals` is what a learner can do afterwards."""
 
-    id: str
-    title: str
     blocks: list[Block]
-    minutes: int = 0
-    needs: list[str] = []
-    goals: list[str] = []
-    summary: str = ""
-    file: str = ""
-    line: int = 1
+    goals: list[str] = msgspec.field(default_factory=list)
     type: Literal["lesson"] = "lesson"
 
     def walk(self) -> Iterator[Block]:

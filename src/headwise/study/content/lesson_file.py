@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from headwise.study.content.directives import Blocks
 from headwise.study.content.lesson import FrontMatter, Lesson
 from headwise.study.content.toml_file import TomlFile
@@ -41,13 +43,4 @@ def parse_lesson(text: str, name: str, file: str, errors: list[GuideError]) -> L
     except GuideError as error:
         errors.append(error)
         return None
-    return Lesson(
-        id=front.id,
-        title=front.title,
-        blocks=blocks.blocks,
-        minutes=front.minutes,
-        needs=front.needs,
-        goals=front.goals,
-        summary=front.summary,
-        file=file,
-    )
+    return Lesson(**msgspec.structs.asdict(front), blocks=blocks.blocks, file=file)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from headwise.study.content.anchors_file import parse_anchors
 from headwise.study.content.cards import Card, Deck
 from headwise.study.content.facts import Fact, FactEntry
@@ -36,8 +38,7 @@ def load_guide(folder: Path | str) -> Guide:
     """
     guide, errors = read_guide(folder)
     if errors or guide is None:
-        first = errors[0]
-        raise GuideError(first.message, first.file, first.line, others=errors[1:])
+        raise GuideError.of(errors)
     return guide
 
 
@@ -138,9 +139,8 @@ class _Reading:
                 continue
             anchor = anchors.get(name)
             sources[name] = Source(
+                **msgspec.structs.asdict(entry),
                 id=name,
-                about=entry.about,
-                quote=entry.quote,
                 kind="" if anchor is None else anchor.kind,
                 label="" if anchor is None else anchor.label,
                 url=head.paper.url(name),
@@ -150,20 +150,7 @@ class _Reading:
 
     def _facts(self) -> dict[str, Fact]:
         return {
-            key: Fact(
-                id=key,
-                value=entry.value,
-                unit=entry.unit,
-                sources=entry.sources,
-                how=entry.how,
-                function=entry.function,
-                arguments=entry.arguments,
-                command=entry.command,
-                digits=entry.digits,
-                show=entry.show,
-                reason=entry.reason,
-                line=line,
-            )
+            key: Fact(**msgspec.structs.asdict(entry), id=key, line=line)
             for key, entry, line in self._entries("facts.toml", FactEntry)
         }
 

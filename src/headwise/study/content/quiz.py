@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from headwise.study.content.listed import Listed
+
 QuestionKind = Literal["single", "multiple", "numeric", "text", "order", "shape"]
 
 
@@ -74,15 +76,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     line: int = 0
 
 
-class Quiz(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Quiz(Listed, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Questions that are answered together."""
 
-    id: str
-    title: str
     questions: list[Question]
-    minutes: int = 0
-    needs: list[str] = []
-    summary: str = ""
-    file: str = ""
-    line: int = 1
     type: Literal["quiz"] = "quiz"

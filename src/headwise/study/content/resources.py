@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from headwise.study.content.listed import Listed
+
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One thing to read, run or watch. `when` is the id of the activity after which it helps."""
@@ -21,15 +23,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     line: int = 0
 
 
-class Resources(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Resources(Listed, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A list of resources."""
 
-    id: str
-    title: str
     resources: list[Resource]
-    minutes: int = 0
-    needs: list[str] = []
-    summary: str = ""
-    file: str = ""
-    line: int = 1
     type: Literal["resources"] = "resources"

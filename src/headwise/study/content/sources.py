@@ -67,27 +67,28 @@ class Anchors(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class SourceEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of sources.toml."""
+    """A table of sources.toml.
+
+    Attributes:
+        about: what the passage says, in the guide's own words.
+        quote: its words, at most `QUOTE_WORDS` of them; "" for none.
+    """
 
     about: str
     quote: str = ""
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class Source(SourceEntry, frozen=True, kw_only=True):
     """A passage that the guide rests on.
 
     Attributes:
         id: of the anchor, without a converter's suffix.
-        about: what the passage says, in the guide's own words.
-        quote: its words, at most `QUOTE_WORDS` of them; "" for none.
         kind, label: of the anchor.
         url: its place in the paper's page.
         line: in sources.toml.
     """
 
     id: str
-    about: str
-    quote: str
     kind: str
     label: str
     url: str

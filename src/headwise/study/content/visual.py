@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from headwise.study.content.listed import Listed
+
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One thing that a learner can set. `min`, `max`, `step` are those of a range, `options` of a select
@@ -24,7 +26,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     line: int = 0
 
 
-class Visual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Visual(Listed, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A visual.
 
     Attributes:
@@ -34,17 +36,10 @@ class Visual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         sources, reason: the places it rests on; why there are none, where there are none.
     """
 
-    id: str
-    title: str
     data: str
     module: str
     words: str
-    sources: list[str] = []
+    sources: list[str] = msgspec.field(default_factory=list)
     reason: str = ""
-    inputs: list[Input] = []
-    minutes: int = 0
-    needs: list[str] = []
-    summary: str = ""
-    file: str = ""
-    line: int = 1
+    inputs: list[Input] = msgspec.field(default_factory=list)
     type: Literal["visual"] = "visual"

@@ -7,11 +7,11 @@ import re
 from markupsafe import escape
 
 from headwise.study.content import Fact
+from headwise.study.content.facts import LOWERED
 from headwise.study.render.context import Context
 
 NAMED = re.compile(r"\{\{\s*(?P<form>fact|value)\s*:\s*(?P<id>[^}\s]+)\s*\}\}")
 _STRAY = re.compile(r"\{\{[^}]*\}\}")
-_RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
 def fact(match: re.Match[str], context: Context, line: int) -> Fact:
@@ -44,7 +44,7 @@ def in_tex(tex: str, context: Context, line: int) -> str:
         value = value.replace(",", "{,}").replace("\N{MINUS SIGN}", "-")
         value = re.sub(
             r"\s*×\s*10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)",
-            lambda power: rf" \times 10^{{{power[1].translate(_RAISED)}}}",
+            lambda power: rf" \times 10^{{{power[1].translate(LOWERED)}}}",
             value,
         )
         value = value.replace("×", r"\times ").replace("%", r"\%")

@@ -21,6 +21,7 @@ from headwise.study.content import (
     Resources,
     Visual,
 )
+from headwise.study.content.cards import CLOZE
 from headwise.study.keys import shown_items, shown_options
 from headwise.study.maths import Maths, StoredMaths
 from headwise.study.render import kinds
@@ -45,7 +46,6 @@ from headwise.study.render.views import (
 from headwise.study.visuals.base import VisualData
 
 _TAGS = re.compile(r"<[^>]*>")
-_CLOZE = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
 
 
 class Maker:
@@ -208,8 +208,8 @@ class Maker:
         context = self.at(file, card.line)
         if card.kind == "cloze":
             html = str(rendered(card.text, context))
-            front = Markup(_CLOZE.sub('<span class="cloze">[…]</span>', html))
-            back = Markup(_CLOZE.sub(r'<mark class="cloze">\1</mark>', html))
+            front = Markup(CLOZE.sub('<span class="cloze">[…]</span>', html))
+            back = Markup(CLOZE.sub(r'<mark class="cloze">\1</mark>', html))
         else:
             front, back = rendered(card.front, context), rendered(card.back, context)
         return CardView(

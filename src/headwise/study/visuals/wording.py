@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Decimal
 
+from headwise.study.content.facts import RAISED
+
 MINUS, SPACE = "−", "\u00a0"  # a true minus, a space that keeps a number and its unit on one line
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def fixed(value: float, places: int) -> str:
@@ -40,7 +41,7 @@ def power(value: float, places: int = 1) -> str:
 
 def raised(exponent: int) -> str:
     """A whole number in raised digits."""
-    return str(exponent).translate(_RAISED)
+    return str(exponent).translate(RAISED)
 
 
 def size(value: float) -> str:
