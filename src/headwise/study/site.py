@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from headwise.study import versions
 from headwise.study.content import Guide, Lesson, Visual
 from headwise.study.errors import GuideError
-from headwise.study.keys import answer_keys
-from headwise.study.maths import StoredMaths
+from headwise.study.keys import Key, answer_keys
+from headwise.study.maths import Maths, StoredMaths
 from headwise.study.render import search
 from headwise.study.render.indexes import Indexes
 from headwise.study.render.maker import Maker
@@ -84,10 +84,19 @@ def render_site(guide: Guide, mode: Mode, *, version: Version | None = None) -> 
         texts["versions/index.html"] = indexes.versions(published)
         texts["versions.json"] = versions.listed(guide, published)
     if mode == "static":
-        keys = answer_keys(guide, lambda text: str(to_html(text, guide, maths=maths)))
-        texts["answers.json"] = _json(keys)
-        texts["answers/index.html"] = indexes.answers(keys)
+        answers = keys(guide, maths)
+        texts["answers.json"] = _json(answers)
+        texts["answers/index.html"] = indexes.answers(answers)
     return {name: text.encode() for name, text in texts.items()} | static_files()
+
+
+def keys(guide: Guide, maths: Maths) -> dict[str, Key]:
+    """The keys of all questions by id, with reasons and explanations as HTML.
+
+    Raises:
+        GuideError: see `answer_keys`.
+    """
+    return answer_keys(guide, lambda text: str(to_html(text, guide, maths=maths)))
 
 
 def static_files() -> Files:

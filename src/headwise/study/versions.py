@@ -112,14 +112,20 @@ def places(folder: Path, number: int) -> dict[str, list[str]]:
     return manifest(folder, number).places
 
 
-def files(folder: Path, number: int) -> dict[str, bytes]:
+def files(folder: Path, number: int, *, server: bool = False) -> dict[str, bytes]:
     """Every file of a version, byte for byte as it was published.
+
+    Args:
+        server: see `read`.
 
     Raises:
         GuideError: one is missing or was changed since.
     """
-    found = manifest(folder, number)
-    return {name: _content(folder, number, name, key) for name, key in found.files.items()}
+    return {
+        name: _shown(_content(folder, number, name, key), name, server)
+        for name, key in manifest(folder, number).files.items()
+        if not (server and name in ANSWERS)
+    }
 
 
 def read(folder: Path, number: int, name: str, *, server: bool = False) -> bytes | None:
@@ -136,10 +142,13 @@ def read(folder: Path, number: int, name: str, *, server: bool = False) -> bytes
     key = found.files.get(name)
     if key is None or (server and name in ANSWERS):
         return None
-    content = _content(folder, number, name, key)
-    return (
-        _STATIC_MODE.sub(rb"\1server\2", content, count=1) if server and name.endswith(".html") else content
-    )
+    return _shown(_content(folder, number, name, key), name, server)
+
+
+def _shown(content: bytes, name: str, server: bool) -> bytes:
+    if server and name.endswith(".html"):
+        return _STATIC_MODE.sub(rb"\1server\2", content, count=1)
+    return content
 
 
 def check(folder: Path) -> list[GuideError]:
@@ -195,7 +204,7 @@ def publish(guide: Guide, files: Mapping[str, bytes], version: Version) -> None:
         raise GuideError(f"the next version is {len(known) + 1}, not {version.number}", str(target))
     faults = check(guide.folder)
     if faults:
-        raise GuideError(faults[0].message, faults[0].file, faults[0].line, others=faults[1:])
+        raise GuideError.of(faults)
     made = Manifest(
         guide=guide.id,
         version=version.number,

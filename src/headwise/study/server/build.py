@@ -8,9 +8,7 @@ from typing import Any
 
 from headwise.study import site, versions
 from headwise.study.content import Deck, load_guide
-from headwise.study.keys import answer_keys
 from headwise.study.maths import StoredMaths
-from headwise.study.render.markdown import to_html
 
 
 def build(folder: Path, out: Path) -> dict[str, Any]:
@@ -24,13 +22,10 @@ def build(folder: Path, out: Path) -> dict[str, Any]:
     """
     guide = load_guide(folder)
     files = site.render_site(guide, "server")
-    maths = StoredMaths.of(folder)
-    keys = {"current": answer_keys(guide, lambda text: str(to_html(text, guide, maths=maths)))}
+    keys = {"current": site.keys(guide, StoredMaths.of(folder))}
     for number in versions.numbers(folder):
-        for name in versions.manifest(folder, number).files:
-            content = versions.read(folder, number, name, server=True)
-            if content is not None:
-                files[f"v/{number}/{name}"] = content
+        for name, content in versions.files(folder, number, server=True).items():
+            files[f"v/{number}/{name}"] = content
         held = versions.read(folder, number, "answers.json")
         keys[str(number)] = json.loads(held) if held is not None else {}
     site.write(files, out)
