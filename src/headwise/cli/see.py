@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from headwise.cli.look import HeadFacts, Seen, look, open_model
 from headwise.cli.report import render, telling
 from headwise.cli.table import print_heads
 from headwise.cli.text import read_text
+from headwise.cli.whole_file import write
 
 REPORT = Path("headwise-report.html")
 SIGNS = (b'<meta name="generator" content="headwise', b"<title>What every head does: ")
@@ -94,33 +94,6 @@ def _ours(file: Path) -> bool:
     except OSError:
         return False
     return not head or any(sign in head for sign in SIGNS)
-
-
-def write(target: Path, content: str) -> None:
-    """Write the whole file or nothing: under another name first, then renamed.
-
-    Raises:
-        UserError: the file system refuses.
-    """
-    scratch = None
-    target = target.resolve()  # through a link to the file itself
-    try:
-        if target.exists() and not target.is_file():  # a pipe or a device: never replaced by a file
-            target.write_text(content, encoding="utf-8")
-            return
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", newline="\n", dir=target.parent, prefix=f".{target.name}.", delete=False
-        ) as file:
-            scratch = Path(file.name)
-            file.write(content)
-        mask = os.umask(0)
-        os.umask(mask)
-        scratch.chmod(0o666 & ~mask)  # like any new file, not the private mode of a temporary one
-        scratch.replace(target)
-    except OSError as error:
-        if scratch is not None:
-            scratch.unlink(missing_ok=True)
-        raise UserError(f"--out {target}: can't be written: {error.strerror or error}") from None
 
 
 def _progress() -> Callable[[int, int], None] | None:

@@ -27,9 +27,10 @@ from headwise.cli.runs.sounds import sound
 from headwise.cli.runs.table import print_view
 from headwise.cli.runs.texts import answer, summary, translation
 from headwise.cli.runs.view import View
-from headwise.cli.see import REPORT, check_target, write
+from headwise.cli.see import REPORT, check_target
 from headwise.cli.text import read_text
 from headwise.cli.trained import say
+from headwise.cli.whole_file import write
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from headwise.cli.options import whole
 from headwise.cli.study_build import build
 from headwise.cli.study_check import check
 from headwise.cli.study_new import new
+from headwise.cli.study_progress import Profile
 from headwise.cli.study_progress import commands as of_progress
 from headwise.cli.study_publish import publish
 from headwise.cli.study_verify import verify
@@ -23,10 +24,6 @@ study = typer.Typer(
 for command in (build, check, new, verify, publish):
     study.command()(command)
 study.add_typer(of_progress)
-
-Profile = Annotated[
-    str, typer.Option(metavar="NAME", help="Whose progress: each name has a file of its own.")
-]
 
 
 @study.callback()

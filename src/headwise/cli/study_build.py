@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headwise.cli.errors import UserError, one_line_errors
+
+if TYPE_CHECKING:
+    from headwise.study.errors import GuideError
 
 
 def build(
@@ -28,8 +31,13 @@ def build(
         try:
             count = build_site(load_guide(guide), out)
         except GuideError as error:
-            more = f" (and {len(error.others)} more: headwise study check {guide})" if error.others else ""
-            raise UserError(f"{error}{more}") from error
+            raise first_fault(error, guide) from error
         except BuildError as error:
             raise UserError(str(error)) from error
         typer.echo(f"{out}: {count} files, {time.perf_counter() - start:.1f} s")
+
+
+def first_fault(error: GuideError, guide: Path) -> UserError:
+    """The first fault of a guide, and how to see the others."""
+    more = f" (and {len(error.others)} more: headwise study check {guide})" if error.others else ""
+    return UserError(f"{error}{more}")

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from headwise.cli.errors import UserError, one_line_errors
+from headwise.cli.errors import one_line_errors
+from headwise.cli.study_build import first_fault
 
 
 def publish(
@@ -24,6 +25,5 @@ def publish(
             refuse_faults(guide)
             version = publish_guide(load_guide(guide), note)
         except GuideError as error:
-            more = f" (and {len(error.others)} more: headwise study check {guide})" if error.others else ""
-            raise UserError(f"{error}{more}") from error
+            raise first_fault(error, guide) from error
         typer.echo(f"version {version.number} is published: {guide / 'versions' / f'{version.number}.json'}")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 
 import typer
 
 from headwise.cli.errors import UserError
+from headwise.cli.whole_file import write
 from headwise.study import progress
 
 
@@ -29,7 +28,7 @@ def write_progress(out: Path | None, profile: str) -> None:
     if out is None:
         typer.echo(text, nl=False)
         return
-    _write(out, text)
+    write(out, text)
     counts = ", ".join(f"{len(made[kind])} {kind}" for kind in ("reviews", "answers", "marks"))
     typer.echo(f"{out}: {counts}")
 
@@ -39,30 +38,6 @@ def _open(profile: str) -> progress.Store:
     if not file.is_file():
         raise UserError(f"the profile {profile!r} has no progress yet: there is no {file}")
     return progress.Store(file)
-
-
-def _write(out: Path, text: str) -> None:
-    """The whole file or nothing: under another name first, then renamed."""
-    scratch = None
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w",
-            encoding="utf-8",
-            newline="\n",
-            dir=out.resolve().parent,
-            prefix=f".{out.name}.",
-            delete=False,
-        ) as file:
-            scratch = Path(file.name)
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        scratch.replace(out)
-    except OSError as error:
-        raise UserError(f"--out {out}: can't be written: {error.strerror or error}") from None
-    finally:
-        if scratch is not None:
-            scratch.unlink(missing_ok=True)
 
 
 def read_progress(file: Path, profile: str) -> None:

@@ -14,7 +14,6 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -195,6 +194,8 @@ def publish(guide: Guide, files: Mapping[str, bytes], version: Version) -> None:
         GuideError: the version exists, isn't the next one, versions that exist aren't as they were, or files
             are stored that belong to none.
     """
+    from headwise.training.files import replace_file  # only now: torch takes a while to import
+
     home = guide.folder / HOME
     target = home / f"{version.number}.json"
     known = numbers(guide.folder)
@@ -222,10 +223,11 @@ def publish(guide: Guide, files: Mapping[str, bytes], version: Version) -> None:
     for name, content in files.items():
         path = _path(guide.folder, made.files[name])
         if not path.is_file():
-            _write(path, content, new=False)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, content)
     text = msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n"
-    _write(target, text, new=True)  # without it there is no version
-    _write(home / seal.NEWEST, seal.written(version.number, text), new=False)
+    _write_new(target, text)  # without it there is no version
+    replace_file(home / seal.NEWEST, seal.written(version.number, text))
 
 
 def next_version(folder: Path, note: str, now: datetime | None = None) -> Version:
@@ -278,23 +280,15 @@ def _content(folder: Path, number: int, name: str, key: str) -> bytes:
     return content
 
 
-def _write(path: Path, content: bytes, *, new: bool) -> None:
-    """Write a file whole or not at all; `new` refuses one that exists, even if it came a moment ago."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
+def _write_new(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, and refuse one that exists, even if it came a moment ago."""
+    from headwise.training.files import write_durably
+
+    scratch = path.with_name(f".{path.name}.new-{os.getpid()}")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        if new:
-            try:
-                os.link(name, path)
-            except FileExistsError:
-                raise GuideError("this version exists, and a version is never altered", str(path)) from None
-        else:
-            os.replace(name, path)
+        write_durably(scratch, content)
+        os.link(scratch, path)
+    except FileExistsError:
+        raise GuideError("this version exists, and a version is never altered", str(path)) from None
     finally:
-        if os.path.exists(name):
-            os.unlink(name)
+        scratch.unlink(missing_ok=True)

@@ -8,7 +8,8 @@ import pytest
 from browser_modules import modules
 
 from headwise.cli.errors import UserError
-from headwise.cli.study_transfer import _write, write_progress
+from headwise.cli.study_transfer import write_progress
+from headwise.cli.whole_file import write
 from headwise.study.progress import (
     BadImport,
     Refused,
@@ -97,7 +98,7 @@ def test_the_command_exports_it_and_leaves_no_scratch_file(tmp_path, monkeypatch
 
         monkeypatch.setattr(os, "fsync", broken)
         with pytest.raises(told):
-            _write(out, "{}\n")
+            write(out, "{}\n")
         assert list(out.parent.iterdir()) == [out]
 
 

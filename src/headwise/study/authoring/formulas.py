@@ -16,6 +16,7 @@ from headwise.study.content import load_guide
 from headwise.study.errors import GuideError
 from headwise.study.maths import FILE, Formula, digest, plain, read_formulas, written_formulas
 from headwise.study.render.texts import all_texts
+from headwise.training.files import replace_file
 
 TEMML = "0.13.5"
 
@@ -82,11 +83,7 @@ def renew(folder: Path, temml: Path | None = None) -> Counts:
             new.items(), converted(list(new.values()), temml), strict=True
         )
     }
-    content = written_formulas(TEMML, kept | made)
-    path = folder / FILE
-    beside = path.with_suffix(".json.new")
-    beside.write_text(content, encoding="utf-8")
-    beside.replace(path)
+    replace_file(folder / FILE, written_formulas(TEMML, kept | made).encode())
     return Counts(len(made), len(kept), len(stored) - len(kept))
 
 

@@ -8,9 +8,8 @@ from functools import lru_cache
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from headwise.study.render.math_block import math_block
+from headwise.study.render.grammar import grammar
 
 
 @dataclass(frozen=True)
@@ -38,12 +37,7 @@ def pieces(text: str, line: int, *, inline: bool = False) -> list[Piece]:
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
     """Reads what the pages' own parser reads."""
-    md = MarkdownIt("js-default", {"html": False, "linkify": False})
-    md.disable(["image", "text_join"])  # so that \\$ is told from $
-    md.use(dollarmath_plugin, allow_labels=False, allow_space=False, allow_digits=False)
-    md.block.ruler.__rules__ = [rule for rule in md.block.ruler.__rules__ if rule.name != "math_block"]
-    md.use(math_block)
-    return md
+    return grammar(typographer=False).disable("text_join")  # so that \\$ is told from $
 
 
 def _pieces(tokens: list[Token], first: int) -> Iterator[Piece]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field
 
@@ -91,6 +90,8 @@ def record(guide: Guide, page: Page) -> int:
     Raises:
         GuideError: the file can't be written.
     """
+    from headwise.training.files import replace_file  # only now: torch takes a while to import
+
     fresh = anchors_of(page)
     anchors: dict[str, Anchor] = {}
     count = 0
@@ -101,13 +102,9 @@ def record(guide: Guide, page: Page) -> int:
             anchor = msgspec.structs.replace(anchor, sha256=passage.sha256, formulas=fresh[name].formulas)
         anchors[name] = anchor
     path = guide.folder / "anchors.json"
-    text = written_anchors(guide.paper.arxiv, anchors)
-    partial = path.with_suffix(".json.part")
     try:
-        partial.write_text(text, encoding="utf-8")
-        os.replace(partial, path)
+        replace_file(path, written_anchors(guide.paper.arxiv, anchors).encode())
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise GuideError(f"this can't be written: {error.strerror}", str(path)) from None
     return count
 

@@ -12,15 +12,14 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markupsafe import Markup, escape
-from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from headwise.study.content import Guide
 from headwise.study.maths import Maths, StoredMaths
 from headwise.study.render import fill
 from headwise.study.render.code import highlighted, output
 from headwise.study.render.context import Context
+from headwise.study.render.grammar import grammar
 from headwise.study.render.links import resolved
-from headwise.study.render.math_block import math_block
 
 Env = MutableMapping[str, Any]
 KEY = "study"
@@ -79,12 +78,7 @@ def split(text: str, context: Context) -> tuple[Markup, Markup]:
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
-    md = MarkdownIt("js-default", {"html": False, "linkify": False, "typographer": True})
-    md.disable(["image", "replacements", "html_block", "html_inline"], ignoreInvalid=True)
-    md.use(dollarmath_plugin, allow_labels=False, allow_space=False, allow_digits=False)
-    md.block.ruler.disable(["math_block"], ignoreInvalid=True)
-    md.block.ruler.__rules__ = [rule for rule in md.block.ruler.__rules__ if rule.name != "math_block"]
-    md.use(math_block)
+    md = grammar(typographer=True)
     md.core.ruler.push("study", _prepare)
     for name, rule in _RULES.items():
         md.add_render_rule(name, rule)

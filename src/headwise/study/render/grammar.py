@@ -1,4 +1,6 @@
-"""Formulas on lines of their own: $$ TeX $$ (label, words="how it is read aloud")."""
+"""The Markdown of guides: CommonMark and tables, without raw HTML and images, with formulas. Those on lines
+of their own are written $$ TeX $$ (label, words="how it is read aloud").
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,29 @@ import re
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
+from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 _TAIL = re.compile(
     r"\(\s*(?P<label>[^\"()]*?)\s*[,:]?\s*words=\"(?P<words>(?:[^\"\\]|\\.)*)\"\s*\)", re.DOTALL
 )
 
 
-def math_block(md: MarkdownIt) -> None:
-    """Add the rule. Its tokens are `math_block`, with label and words in their meta."""
+def grammar(*, typographer: bool) -> MarkdownIt:
+    """What reads it. The tokens of a formula on lines of its own are `math_block`, with label and words in
+    their meta.
+
+    Args:
+        typographer: quotation marks and dashes become those of print.
+    """
+    md = MarkdownIt("js-default", {"html": False, "linkify": False, "typographer": typographer})
+    md.disable(["image", "replacements", "html_block", "html_inline"], ignoreInvalid=True)
+    md.use(dollarmath_plugin, allow_labels=False, allow_space=False, allow_digits=False)
+    md.block.ruler.__rules__ = [rule for rule in md.block.ruler.__rules__ if rule.name != "math_block"]
+    md.use(_math_block)  # in place of the plugin's, which knows no words
+    return md
+
+
+def _math_block(md: MarkdownIt) -> None:
     md.block.ruler.before(
         "fence", "math_block", _rule, {"alt": ["paragraph", "reference", "blockquote", "list"]}
     )
