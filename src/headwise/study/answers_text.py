@@ -12,6 +12,11 @@ import unicodedata
 LONGEST = 200
 """Characters of a typed answer: no right answer is longer."""
 
+NUMBER_EXAMPLES = ("1234", "0.987", "6e-5", "3^7")
+SHAPE_EXAMPLE = "6, 28, 496"
+"""What messages and labels give as examples, which must be nobody's answer: `headwise study check` warns of a
+question that one of them answers. The same stand in static/typed.js."""
+
 KEPT = frozenset("+*/=<>%√")
 ARTICLES = frozenset(("a", "an", "the"))
 _SIGNS = str.maketrans({"−": "-", "–": "-", "×": "*", "·": "*", "⋅": "*", "÷": "/", "’": "'"})
@@ -31,6 +36,9 @@ def _single_blanks(text: str) -> str:
 def _lowered(text: str) -> str:
     """Raised signs after a ^, so that 10⁻⁹ is 10^-9."""
     return _RAISED_RUN.sub(lambda found: "^" + found[0].translate(_RAISED), text)
+
+
+_NUMBERS = f"{', '.join(NUMBER_EXAMPLES[:-1])} or {NUMBER_EXAMPLES[-1]}"
 
 
 class NotAnAnswer(ValueError):
@@ -83,7 +91,7 @@ def number(text: str, unit: str = "") -> float:
         value = math.nan
     if not math.isfinite(value):
         rest = f", or with its unit ({unit})" if unit else ""
-        raise NotAnAnswer(f"“{given}” is no number: write it as 512, 0.5, 1e-9 or 2^20{rest}.")
+        raise NotAnAnswer(f"“{given}” is no number: write it as {_NUMBERS}{rest}.")
     return value
 
 
@@ -138,7 +146,7 @@ def shape(text: str) -> list[int]:
     """
     given = _single_blanks(text)
     if not given:
-        raise NotAnAnswer("Write a shape first, such as 2, 7, 512.")
+        raise NotAnAnswer(f"Write a shape first, such as {SHAPE_EXAMPLE}.")
     inner = unicodedata.normalize("NFKC", given[: LONGEST * 2]).translate(_SIGNS).lower()
     inner = re.sub(r"^(torch\.)?size", "", inner.strip(" "))
     bare = re.sub(r"[()\[\]{}]", " ", inner).strip(" ")
@@ -146,5 +154,5 @@ def shape(text: str) -> list[int]:
         return []
     parts = [part for part in re.split("[ ,;*x]+", bare) if part]
     if not parts or any(not re.fullmatch("[0-9]{1,12}", part) for part in parts):
-        raise NotAnAnswer(f"“{given[:60]}” is no shape: write its sizes, such as 2, 7, 512.")
+        raise NotAnAnswer(f"“{given[:60]}” is no shape: write its sizes, such as {SHAPE_EXAMPLE}.")
     return [int(part) for part in parts]

@@ -118,7 +118,7 @@ def _choice(key: Key, given: Given) -> Result:
     correct = judged == len(options)
     if key["kind"] == "single":
         return _result(key, correct, float(correct), "Not right.", options=options)
-    wrong = f"Not right yet: {judged} of {len(options)} options are judged rightly."
+    wrong = f"Not right yet. You judged {judged} of {len(options)} options correctly."
     return _result(key, correct, judged / len(options), wrong, options=options)
 
 

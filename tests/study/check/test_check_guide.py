@@ -131,6 +131,8 @@ BROKEN = [
     (RESOURCES, 'when = "light"', 'when = "dark"', "[[resources]]", "no activity 'dark'"),
     (LESSON, "#second", "#first", '#first sources="S1.p1"\n```python\nprint(hw', "stands at line"),
     (LESSON, "minutes = 9\n", "", "+++", "minutes"),
+    (LESSON, '"How a lamp turns"', '"keep  It"', 'title = "keep', "guide.toml:20 too: give each part"),
+    (QUIZ, '"Where does it turn?"', '"Rates"', 'title = "Rates"', "12-rates.visual.toml:2 too"),
     # visuals
     (VISUAL, "value = 80", "value = 81", 'name = "reach"', "81"),
     (VISUAL, 'module = "schedule"', 'module = "timetable"', 'id = "rates"', "timetable.js"),
@@ -243,6 +245,29 @@ def test_a_source_that_nothing_rests_on_is_a_warning(tmp_path: Path) -> None:
     (warning,) = check_guide(folder, run=False)
     assert warning.warning
     assert "nothing in the guide rests on S1.p3" in str(warning)
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "old", "new", "example"),
+    [
+        ("how-many", "whole", 'fact = "lamp.parameters"\ntolerance = 10', "answer = 1234", "1234"),
+        ("how-many", "tolerance", 'fact = "lamp.parameters"\ntolerance', "answer = 1240\ntolerance", "1234"),
+        ("how-many", "power", 'fact = "lamp.parameters"\ntolerance = 10', "answer = 2187", "3^7"),
+        ("name-it", "text", 'accept = ["the angle"]', 'accept = ["the angle", "6e-5."]', "6e-5"),
+        ("what-shape", "shape", "torch.zeros(2, 3)", "torch.zeros(496, 28, 6)", "6, 28, 496"),
+    ],
+    ids=["whole", "tolerance", "power", "text", "shape"],
+)
+def test_an_example_that_answers_a_question_is_a_warning(
+    tmp_path: Path, question: str, kind: str, old: str, new: str, example: str
+) -> None:
+    folder = checked_guide.write(tmp_path, changes={QUIZ: (old, new)})
+    if question == "what-shape":  # .T would warn of more than two sizes
+        quiz = folder / QUIZ
+        quiz.write_text(quiz.read_text().replace("x.T.shape", "x.permute(2, 1, 0).shape"))
+    (warning,) = check_guide(folder)
+    line = checked_guide.line_of(folder, QUIZ, f'id = "{question}"') - 1
+    assert str(warning).startswith(f"{folder / QUIZ}:{line}: warning: {question}: {example!r} answers it")
 
 
 def test_words_of_the_guide_are_words(tmp_path: Path) -> None:

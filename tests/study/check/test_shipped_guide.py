@@ -15,6 +15,10 @@ def test_nothing_is_wrong_with_the_guide_to_attention() -> None:
     assert [str(fault) for fault in check_guide(GUIDE) if not fault.warning] == []
 
 
+def test_no_example_of_how_to_write_an_answer_is_an_answer_of_the_guide() -> None:
+    assert [fault for fault in check_guide(GUIDE) if "answers it" in str(fault)] == []
+
+
 ROWS = {
     "base": "base",
     **{f"a{heads}": f"A h={heads}" for heads in (1, 4, 16, 32)},

@@ -247,12 +247,14 @@ def test_a_lesson_is_marked_as_read_and_not(study):
     here = study()
     page = here.open("first/")
     page.get_by_role("button", name="Mark as read").click()
-    page.get_by_role("button", name="Read: take the mark back").wait_for()
+    page.get_by_role("button", name="Marked as read – undo").wait_for()
+    assert page.locator("[data-mark]").inner_text() == "Marked as read – undo"  # said once
     here.open("")
     assert "read" in page.locator("[data-progress-of=first] [data-progress]").inner_text()
     here.open("first/")
-    page.get_by_role("button", name="Read: take the mark back").click()
+    page.get_by_role("button", name="Marked as read – undo").click()
     page.get_by_role("button", name="Mark as read").wait_for()
+    assert "No longer marked as read." in page.locator("[data-mark]").inner_text()
     here.open("")
     assert page.locator("[data-progress-of=first] [data-progress]").inner_text() == ""
 
@@ -268,7 +270,7 @@ def learn_a_little(here):
     waits_for(page, "1 review today")
     page = here.open("first/")
     page.get_by_role("button", name="Mark as read").click()
-    page.get_by_role("button", name="Read: take the mark back").wait_for()
+    page.get_by_role("button", name="Marked as read – undo").wait_for()
 
 
 def export(here, path):

@@ -80,6 +80,7 @@ def test_orders_and_several_choices(server, kept_guide):
     assert swapped["verdict"] == "Not right yet: 1 of 3 stands in its place."
     part = answer(server, "which-hold", option(kept_guide, "which-hold", 0), id="answer-0003")[2]["result"]
     assert part["score"] == pytest.approx(2 / 3)
+    assert part["verdict"] == "Not right yet. You judged 2 of 3 options correctly."
 
 
 def test_what_cannot_be_graded_is_no_attempt(server):

@@ -7,6 +7,7 @@ from pathlib import Path
 from headwise.study.check.cards import check_cards
 from headwise.study.check.checking import Checking
 from headwise.study.check.code import check_code
+from headwise.study.check.examples import check_examples
 from headwise.study.check.facts import check_facts
 from headwise.study.check.fault import Fault
 from headwise.study.check.ids import check_ids
@@ -19,15 +20,18 @@ from headwise.study.check.questions import check_questions
 from headwise.study.check.rendering import check_rendering
 from headwise.study.check.sources import check_sources
 from headwise.study.check.spelling import check_spelling
+from headwise.study.check.titles import check_titles
 from headwise.study.check.visuals import check_visuals
 from headwise.study.content import read_guide
 
 RULES = (
     check_ids,
     check_order,
+    check_titles,
     check_sources,
     check_facts,
     check_questions,
+    check_examples,
     check_cards,
     check_visuals,
     check_links,

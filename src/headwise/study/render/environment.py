@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import jinja2
 
+from headwise.study.answers_text import SHAPE_EXAMPLE
 from headwise.study.render.maker import attributes, spoken
 
 POLICY = (
@@ -28,5 +29,6 @@ def environment() -> jinja2.Environment:
     )
     made.globals["attributes"] = attributes
     made.globals["spoken"] = spoken
+    made.globals["shape_example"] = SHAPE_EXAMPLE
     made.globals["policy"] = POLICY
     return made

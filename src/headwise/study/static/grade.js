@@ -33,7 +33,7 @@ function choice(key, given) {
   const judged = options.filter((option) => option.chosen === option.correct).length;
   const correct = judged === options.length;
   if (key.kind === "single") return result(key, correct, correct ? 1 : 0, "Not right.", { options });
-  const wrong = `Not right yet: ${judged} of ${options.length} options are judged rightly.`;
+  const wrong = `Not right yet. You judged ${judged} of ${options.length} options correctly.`;
   return result(key, correct, judged / options.length, wrong, { options });
 }
 

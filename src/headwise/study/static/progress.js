@@ -63,12 +63,11 @@ async function due(found) {
 
 function mark(place, found) {
   const activity = place.dataset.mark;
-  const button = make("button", { type: "button", "aria-pressed": "false" });
+  const button = make("button", { type: "button" });
   const told = make("span", { class: "mark-told", role: "status" });
   let done = Boolean(found.marks[activity]);
   const show = () => {
-    button.textContent = done ? "Read: take the mark back" : "Mark as read";
-    button.setAttribute("aria-pressed", String(done));
+    button.textContent = done ? "Marked as read – undo" : "Mark as read"; // the words say the state: no aria-pressed
   };
   let id = makeId();
   button.addEventListener("click", async () => {
@@ -77,7 +76,7 @@ function mark(place, found) {
       await backend.mark({ id, activity, done: !done });
       id = makeId();
       done = !done;
-      told.textContent = done ? " Marked as read." : " The mark is taken back.";
+      told.textContent = done ? "" : " No longer marked as read."; // the button has the focus and says the other
     } catch (error) {
       told.textContent = ` ${error.message}`;
     }

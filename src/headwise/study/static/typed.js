@@ -4,6 +4,9 @@
 import { Problem } from "./study.js";
 
 const LONGEST = 200;
+// Nobody's answers: see answers_text.py.
+const NUMBER_EXAMPLES = "1234, 0.987, 6e-5 or 3^7";
+const SHAPE_EXAMPLE = "6, 28, 496";
 const KEPT = new Set("+*/=<>%√");
 const ARTICLES = new Set(["a", "an", "the"]);
 const SIGNS = { "−": "-", "–": "-", "×": "*", "·": "*", "⋅": "*", "÷": "/", "’": "'" };
@@ -48,7 +51,7 @@ export function number(text, unit = "") {
   const value = factor * product(spelt);
   if (!Number.isFinite(value)) {
     const rest = unit ? `, or with its unit (${unit})` : "";
-    throw notAnAnswer(`“${given}” is no number: write it as 512, 0.5, 1e-9 or 2^20${rest}.`);
+    throw notAnAnswer(`“${given}” is no number: write it as ${NUMBER_EXAMPLES}${rest}.`);
   }
   return value;
 }
@@ -85,14 +88,14 @@ function plain(text) {
 
 export function shape(text) {
   const given = clean(text);
-  if (!given) throw notAnAnswer("Write a shape first, such as 2, 7, 512.");
+  if (!given) throw notAnAnswer(`Write a shape first, such as ${SHAPE_EXAMPLE}.`);
   let inner = signs([...given].slice(0, LONGEST * 2).join("").normalize("NFKC")).toLowerCase();
   inner = strip(inner).replace(/^(torch\.)?size/, "");
   const bare = strip(inner.replace(/[()[\]{}]/g, " "));
   if (!bare && strip(inner)) return [];
   const parts = bare.split(/[ ,;*x]+/).filter(Boolean);
   if (!parts.length || parts.some((part) => !/^[0-9]{1,12}$/.test(part))) {
-    throw notAnAnswer(`“${[...given].slice(0, 60).join("")}” is no shape: write its sizes, such as 2, 7, 512.`);
+    throw notAnAnswer(`“${[...given].slice(0, 60).join("")}” is no shape: write its sizes, such as ${SHAPE_EXAMPLE}.`);
   }
   return parts.map(Number);
 }
