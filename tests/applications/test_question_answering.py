@@ -2,13 +2,14 @@
 
 import json
 import random
+import re
 
 import pytest
 import torch
 from corpus import ENGLISH
 
 from headwise.applications import DataError, application_of, find, train_application
-from headwise.applications.question_answering import collate, read
+from headwise.applications.clozes import asked_for, others
 from headwise.applications.questions import (
     Question,
     exact,
@@ -17,6 +18,7 @@ from headwise.applications.questions import (
     overlap,
     read_squad,
 )
+from headwise.applications.reading import chosen_spans, collate, read
 from headwise.applications.tokens import SMALLEST, Tokens
 
 APPLICATION = find("question-answering")
@@ -129,7 +131,7 @@ def test_the_loss_adds_up_all_right_places(table):
     task = APPLICATION.task([table], settings, None, print)
     task.model.eval()
     row = read("which is it", "not two it is two", [(4, 7), (14, 17)], task.tokens, 60)
-    batch = collate([row])
+    batch = collate([row], 3)
     loss, count, _ = task.loss(batch)
     start, end = task.model(
         batch["ids"], batch["lengths"], segments=batch["segments"], allowed=batch["allowed"]
@@ -143,6 +145,106 @@ def test_the_loss_adds_up_all_right_places(table):
     torch.testing.assert_close(loss.double(), expected, rtol=1e-5, atol=0)
     loss.backward()
     assert all(one.grad is None or bool(one.grad.isfinite().all()) for one in task.model.parameters())
+
+
+def test_a_cloze_asks_again_with_other_words_masked():
+    text = "A loom weaves cloth. Cloth of wool keeps warm; looms wear."
+    asked = Question("a @placeholder that weaves cloth of silk", text, ("loom",), ((2, 6),), "g")
+    answers = asked_for([asked, Question("@placeholder @placeholder", text, ("cloth",), ((14, 19),), "h")])
+    assert answers == {"loom", "cloth"}
+    first, second = others(asked, answers | {"silk", "wool"})  # no wool is asked of, no silk in the text
+    assert first is asked
+    assert second.question == "a loom that weaves @placeholder of silk"
+    assert second.answers == ("cloth", "Cloth")
+    assert [text[start:stop] for start, stop in second.starts] == ["cloth", "Cloth"]
+    assert others(asked, ()) == [asked]
+    plain = Question("what weaves?", text, ("loom",), ((2, 6),), "g")
+    assert others(plain, answers) == [plain]
+    assert asked_for([plain]) == frozenset()
+
+
+def test_training_asks_every_cloze_that_a_sentence_can_be_and_no_other(tmp_path):
+    from headwise.training import with_settings
+
+    text = "red two blue"
+    rows = [
+        (text, "a @placeholder two", "red"),
+        (text, "red @placeholder", "two"),
+        (text, "@placeholder", "blue"),
+    ]
+    lines = [
+        "context\tquestion\tanswer\tgroup",
+        *("\t".join((*row, str(number))) for number, row in enumerate(rows)),
+    ]
+    for split in ("train", "val"):
+        (tmp_path / f"{split}.tsv").write_text("\n".join(lines) + "\n")
+    seen = {}
+    for chosen in ("true", "false"):
+        made = with_settings(APPLICATION.settings(), [*QUICK, f"other_words={chosen}"])
+        task = APPLICATION.task([tmp_path], made, None, print)
+        found = set()
+        for epoch in range(20):
+            for batch in task.batches("train", epoch, 0):
+                ids = batch["ids"]
+                for row in range(len(ids)):
+                    right = task.tokens.decode([ids[row][batch["starts"][row]].tolist()])[0]
+                    question = ids[row][: ids[row].tolist().index(task.tokens.eos_id)].tolist()
+                    found.add((task.tokens.decode([question])[0], right[0]))
+        seen[chosen] = found
+    given = {("a @placeholder two", "r"), ("red @placeholder", "t"), ("@placeholder", "b")}
+    assert seen["false"] == given
+    assert seen["true"] == given | {("a red @placeholder", "t"), ("@placeholder two", "r")}
+
+
+def test_words_that_the_question_has_too_are_a_kind_of_their_own():
+    text = "Looms: the LOOM weaves, and the old loom wears."
+    tokens = Tokens.train([text] * 3, SMALLEST + 17)
+    row = read("the @placeholder loom", text, [], tokens, 100)
+    said = [place for place, one in zip(row.places, row.asked, strict=True) if one]
+    words = {match.span() for match in re.finditer(r"\b(the|loom)\b", text, re.IGNORECASE)}
+    assert {right for _, right in said} >= {right for _, right in words}
+    for left, right in said:
+        assert any(start <= left + text[left:right].startswith(" ") < right <= stop for start, stop in words)
+    batch = collate([row], 3)
+    inside = batch["segments"][0, row.begins : -1]
+    assert (inside == 2).tolist() == row.asked
+    assert batch["segments"][0, : row.begins].tolist() == [0] * row.begins
+    assert collate([row], 2)["segments"].unique().tolist() == [0, 1]
+
+
+def test_an_answer_that_is_said_twice_gathers_its_probability():
+    """0.35 + 0.3 for "one" against 0.34 for "two": places that say the same are added up."""
+    text = "one two One"
+    tokens = Tokens.train([text] * 3, SMALLEST + 17)
+    row = read("?", text, [], tokens, 100)
+    length = len(row.ids)
+    shares = {"one": 0.3, "two": 0.35, "One": 0.34}
+    start, end = torch.full((1, length), -torch.inf), torch.full((1, length), -torch.inf)
+    for word, share in shares.items():
+        left = text.index(word)
+        inside = [number for number, (a, b) in enumerate(row.places) if a < left + len(word) and b > left]
+        start[0, row.begins + inside[0]] = torch.tensor(share).log()
+        end[0, row.begins + inside[-1]] = 0.0
+    ((left, right),) = chosen_spans(start, end, [row], [text], longest_answer=5)
+    assert text[left:right].strip() == "One"
+    start[0, row.begins + [a for a, _ in row.places].index(text.index(" two"))] = torch.tensor(2.0).log()
+    ((left, right),) = chosen_spans(start, end, [row], [text], longest_answer=5)
+    assert text[left:right].strip() == "two"
+
+
+def test_a_span_is_never_longer_than_asked_nor_outside_of_the_text():
+    text = "one two one two one"
+    tokens = Tokens.train([text] * 3, SMALLEST + 17)
+    row = read("one two?", text, [], tokens, 100)
+    start, end = torch.zeros(1, len(row.ids)), torch.zeros(1, len(row.ids))
+    end[0, row.begins + 3] = 5.0  # its best first token is 3 before it
+    start[0, row.begins] = 5.0
+    batch = collate([row], 2)
+    start, end = (one.masked_fill(~batch["allowed"], -torch.inf) for one in (start, end))
+    for longest in (1, 2, 4, 100):
+        ((left, right),) = chosen_spans(start, end, [row], [text], longest_answer=longest)
+        inside = [place for place in row.places if place[0] >= left and place[1] <= right]
+        assert 1 <= len(inside) <= longest
 
 
 def test_answers_are_compared_as_squad_does():

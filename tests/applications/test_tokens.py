@@ -76,3 +76,14 @@ def test_padding_stands_at_the_end():
     ids, lengths = pad([[5, 7, 11], [13], []], 3)
     assert ids.tolist() == [[5, 7, 11], [13, 3, 3], [3, 3, 3]]
     assert lengths.tolist() == [3, 1, 0]
+
+
+def test_a_vocabulary_may_pass_over_capital_letters(tokens, tmp_path):
+    small = Tokens.train(TEXTS, SMALLEST + 31, lowercase=True)
+    assert small.encode(["Der HUND läuft"]) == small.encode(["der hund läuft"])
+    assert tokens.encode(["HUND"]) != tokens.encode(["hund"])
+    text = "Der KLEINE Hund"
+    _, places = small.encode_with_places(text)
+    assert "".join(text[left:right].replace(" ", "") for left, right in places) == "DerKLEINEHund"
+    small.save(tmp_path)
+    assert Tokens.load(tmp_path).encode(["HUND"]) == small.encode(["hund"])

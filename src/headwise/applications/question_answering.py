@@ -9,6 +9,7 @@ recipe     the paper's Adam and schedule, in sizes for two CPU cores
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,14 +20,16 @@ from torch import Tensor, nn
 
 from headwise.applications import questions as asked
 from headwise.applications.base import Evaluation, Say, data_of
+from headwise.applications.clozes import asked_for, others
 from headwise.applications.errors import DataError
 from headwise.applications.intervals import bootstrap_interval
 from headwise.applications.options import take
 from headwise.applications.plain import from_plain, plain
 from headwise.applications.questions import Question
+from headwise.applications.reading import Read, answer, collate, read, scores
 from headwise.applications.rouge import mean
-from headwise.applications.tokens import Tokens, check_token_ids, pad
-from headwise.models.text_encoder import SpanReader, TextEncoderConfig, best_spans
+from headwise.applications.tokens import Tokens, check_token_ids
+from headwise.models.text_encoder import SpanReader, TextEncoderConfig
 from headwise.training.batches import Collated, token_batches
 from headwise.training.recipe import Recipe
 from headwise.training.runs import LoadedRun, RunError, Which, load_run, read_config
@@ -44,7 +47,7 @@ def _recipe() -> Recipe:
 
 def _model() -> TextEncoderConfig:
     return TextEncoderConfig(
-        vocab_size=8000, num_layers=4, d_model=192, d_ff=768, num_heads=8, dropout=0.1, norm="pre", segments=2
+        vocab_size=8000, num_layers=4, d_model=192, d_ff=768, num_heads=8, dropout=0.1, norm="pre", segments=3
     )
 
 
@@ -58,6 +61,8 @@ class QuestionSettings:
             cut off are left out
         longest_answer: tokens of an answer at most
         validation_texts: so many of the validation questions are answered at each validation
+        lowercase: the vocabulary doesn't tell capital letters from small ones; answers keep theirs
+        other_words: of clozes: in each epoch another word of the sentence is masked, if it stands in the text
         model: sizes; vocab_size is an upper bound
         recipe: how it is trained
     """
@@ -66,6 +71,8 @@ class QuestionSettings:
     longest: int = 256
     longest_answer: int = 20
     validation_texts: int = 1000
+    lowercase: bool = True
+    other_words: bool = True
     model: TextEncoderConfig = field(default_factory=_model)
     recipe: Recipe = field(default_factory=_recipe)
 
@@ -77,81 +84,12 @@ class QuestionSettings:
             raise ValueError(
                 f"longest is {self.longest} and max_tokens {self.max_tokens}: a batch must hold one question"
             )
-        if self.model.segments != 2:
-            raise ValueError(f"segments is {self.model.segments}: question and text are 2")
+        if self.model.segments not in (2, 3):
+            raise ValueError(
+                f"segments is {self.model.segments}: 2 tells question and text apart, 3 also the words that "
+                "both have"
+            )
         check_token_ids(self.model)
-
-
-@dataclass(frozen=True)
-class Read:
-    """A question as the model reads it.
-
-    Attributes:
-        begins: where the text's tokens begin in `ids`; they end before the last one
-        places: of the text's tokens, in the text
-        spans: of right answers, as positions of their first and last token in `ids`
-    """
-
-    ids: list[int]
-    begins: int
-    places: list[tuple[int, int]]
-    spans: list[tuple[int, int]]
-
-
-def read(question: str, context: str, spans: Sequence[tuple[int, int]], tokens: Tokens, longest: int) -> Read:
-    """Ids of a question and its text, cut to `longest`; spans that are cut off are dropped."""
-    first, _ = tokens.encode_with_places(question)
-    first = first[: max(longest // 2 - 2, 1)]
-    ids, places = tokens.encode_with_places(context)
-    room = max(longest - len(first) - 3, 1)
-    ids, places = ids[:room], places[:room]
-    begins = len(first) + 2
-    found = []
-    for start, stop in spans:
-        inside = [number for number, (left, right) in enumerate(places) if left < stop and right > start]
-        if inside and places[inside[-1]][1] >= stop:
-            found.append((begins + inside[0], begins + inside[-1]))
-    whole = [tokens.bos_id, *first, tokens.eos_id, *ids, tokens.eos_id]
-    return Read(whole, begins, places, found)
-
-
-def collate(rows: Sequence[Read]) -> dict[str, Tensor]:
-    """A batch: ids, lengths, segments, the tokens that an answer may hold, and those where right ones begin
-    and end."""
-    ids, lengths = pad([row.ids for row in rows])
-    segments = torch.zeros_like(ids)
-    allowed, starts, ends = (torch.zeros(ids.shape, dtype=torch.bool) for _ in range(3))
-    for number, row in enumerate(rows):
-        segments[number, row.begins : len(row.ids)] = 1
-        allowed[number, row.begins : len(row.ids) - 1] = True
-        for first, last in row.spans:
-            starts[number, first] = ends[number, last] = True
-    found = {"ids": ids, "lengths": lengths, "segments": segments, "allowed": allowed}
-    return {**found, "starts": starts, "ends": ends}
-
-
-@torch.no_grad()
-def answer(
-    model: nn.Module, rows: Sequence[Read], contexts: Sequence[str], *, cells: int, longest_answer: int
-) -> list[str]:
-    """The best span of each text."""
-    device = next(model.parameters()).device
-    written = [""] * len(rows)
-    lengths = [len(row.ids) for row in rows]
-    for numbers in token_batches(lengths, max(cells, *lengths, 1), shuffle=False):
-        batch = {name: one.to(device) for name, one in collate([rows[one] for one in numbers]).items()}
-        start, end = _scores(model, batch)
-        firsts, lasts, _ = best_spans(start, end, max_length=longest_answer)
-        for number, first, last in zip(numbers, firsts.tolist(), lasts.tolist(), strict=True):
-            row = rows[number]
-            left, right = row.places[first - row.begins][0], row.places[last - row.begins][1]
-            written[number] = contexts[number][left:right].strip()
-    return written
-
-
-def _scores(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-    start, end = model(batch["ids"], batch["lengths"], segments=batch["segments"], allowed=batch["allowed"])
-    return start.float(), end.float()
 
 
 class QuestionTask:
@@ -175,10 +113,15 @@ class QuestionTask:
         config: Mapping[str, Any],
     ) -> None:
         self.model, self.tokens, self.settings, self.config = model, tokens, settings, config
-        rows = [self._read(one) for one in training]
-        self._rows = [row for row in rows if row.spans]
-        self.left_out = len(rows) - len(self._rows)
-        if not self._rows:
+        words = asked_for(training) if settings.other_words else ()
+        self._lengths, self._clozes = [], []
+        for one in training:
+            row = self._read(one)
+            if row.spans:
+                self._lengths.append(len(row.ids))
+                self._clozes.append(others(one, words))
+        self.left_out = len(training) - len(self._clozes)
+        if not self._clozes:
             raise DataError(f"no answer stands in the first longest={settings.longest} tokens: raise longest")
         self._sample = validation[: settings.validation_texts]
         self._validation = [self._read(one) for one in self._sample]
@@ -189,14 +132,24 @@ class QuestionTask:
     def batches(self, split: str, epoch: int, seed: int) -> Iterable[dict[str, Tensor]]:
         if split != "train":
             raise ValueError(f"there is no split {split!r} to train on")
-        lengths = [len(row.ids) for row in self._rows]
-        plan = token_batches(lengths, self.settings.max_tokens, seed=seed, epoch=epoch)
-        return Collated(plan, lambda numbers: collate([self._rows[one] for one in numbers]))
+        chance = random.Random(f"headwise question answering {seed} {epoch}")
+        epochs = [chance.choice(some) for some in self._clozes]
+        plan = token_batches(self._lengths, self.settings.max_tokens, seed=seed, epoch=epoch)
+
+        def make(numbers: Sequence[int]) -> dict[str, Tensor]:
+            rows = []
+            for number in numbers:
+                row = self._read(epochs[number])
+                # an answer may stand where the text is cut off: the question as it was given has one
+                rows.append(row if row.spans else self._read(self._clozes[number][0]))
+            return collate(rows, self.settings.model.segments)
+
+        return Collated(plan, make)
 
     def loss(self, batch: Mapping[str, Tensor]) -> Loss:
         total = torch.zeros((), device=batch["ids"].device)
-        for scores, right in zip(_scores(self.model, batch), (batch["starts"], batch["ends"]), strict=True):
-            log_p = scores.log_softmax(-1).masked_fill(~right, -torch.inf)
+        for found, right in zip(scores(self.model, batch), (batch["starts"], batch["ends"]), strict=True):
+            log_p = found.log_softmax(-1).masked_fill(~right, -torch.inf)
             total = total - log_p.logsumexp(-1).sum()
         return total, len(batch["ids"]), {}
 
@@ -205,6 +158,7 @@ class QuestionTask:
             self.model,
             self._validation,
             [one.context for one in self._sample],
+            kinds=self.settings.model.segments,
             cells=self.settings.max_tokens,
             longest_answer=self.settings.longest_answer,
         )
@@ -260,6 +214,7 @@ class Answerer:
             self.model,
             rows,
             [one.context for one in questions],
+            kinds=self.settings.model.segments,
             cells=self.settings.max_tokens,
             longest_answer=self.settings.longest_answer,
         )
@@ -303,7 +258,11 @@ class QuestionAnswering:
         say("read " + ", ".join(f"{len(one):,} questions for {split}" for split, one in questions.items()))
         texts = [text for one in questions["train"] for text in (one.question, one.context)]
         try:
-            tokens = Tokens.train(texts, settings.model.vocab_size) if run is None else Tokens.load(run)
+            tokens = (
+                Tokens.train(texts, settings.model.vocab_size, lowercase=settings.lowercase)
+                if run is None
+                else Tokens.load(run)
+            )
             model = SpanReader(replace(settings.model, vocab_size=len(tokens)))
         except RunError:
             raise

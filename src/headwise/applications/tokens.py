@@ -35,12 +35,15 @@ class Tokens:
         self._tokenizer.encode_special_tokens = True  # special tokens that a text spells are text
 
     @classmethod
-    def train(cls, texts: Iterable[str], vocab_size: int, *, special: Sequence[str] = ()) -> Tokens:
+    def train(
+        cls, texts: Iterable[str], vocab_size: int, *, special: Sequence[str] = (), lowercase: bool = False
+    ) -> Tokens:
         """Learn the pieces that are most frequent.
 
         Args:
             vocab_size: at most; small corpora don't have as many pieces that occur twice
             special: further special tokens, numbered after the first three
+            lowercase: capital letters are read as small ones, and decoded so; places are those in the text
 
         Raises:
             ValueError: vocab_size doesn't hold the bytes and the special tokens.
@@ -51,7 +54,12 @@ class Tokens:
             raise ValueError(f"vocab_size is {vocab_size}: 256 bytes and special tokens need {least}")
         package = need("tokenizers", "text")
         tokenizer = package.Tokenizer(package.models.BPE())
-        tokenizer.normalizer = package.normalizers.NFC()
+        composed = package.normalizers.NFC()
+        tokenizer.normalizer = (
+            package.normalizers.Sequence([composed, package.normalizers.Lowercase()])
+            if lowercase
+            else composed
+        )
         tokenizer.pre_tokenizer = package.pre_tokenizers.ByteLevel(add_prefix_space=True)
         tokenizer.decoder = package.decoders.ByteLevel()
         trainer = package.trainers.BpeTrainer(

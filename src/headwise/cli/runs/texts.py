@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from headwise.applications.question_answering import Answerer, collate, read
+from headwise.applications.question_answering import Answerer
+from headwise.applications.reading import chosen_spans, collate, read, scores
 from headwise.applications.summarization import Summarizer
 from headwise.applications.tokens import Tokens
 from headwise.applications.translation import Translator
@@ -16,7 +17,6 @@ from headwise.cli.errors import UserError
 from headwise.cli.runs.copied import copied_shares
 from headwise.cli.runs.view import Answered, Axis, Part, Written
 from headwise.cli.runs.watching import Watch, watch
-from headwise.models.text_encoder import best_spans
 
 LIKELIEST = 5
 BLANK = "␣"  # a token that is nothing but blanks
@@ -114,7 +114,7 @@ def answer(trained: Answerer, question: str, text: str) -> tuple[Answered, list[
             raise UserError(f"the {name} is empty: give at least one word")
     longest = trained.settings.longest
     row = read(question, text, (), trained.tokens, longest)
-    batch = collate([row])
+    batch = collate([row], trained.settings.model.segments)
     axis = text_axis("question and text", row.ids, trained.tokens)
     watches = [
         Watch(
@@ -129,15 +129,10 @@ def answer(trained: Answerer, question: str, text: str) -> tuple[Answered, list[
     ]
 
     def run() -> tuple[Tensor, Tensor]:
-        start, end = trained.model(
-            batch["ids"], batch["lengths"], segments=batch["segments"], allowed=batch["allowed"]
-        )
-        return start.float(), end.float()
+        return scores(trained.model, batch)
 
     parts, (start, end) = watch(trained.model, watches, run)
-    first, last, _ = best_spans(start, end, max_length=trained.settings.longest_answer)
-    left = row.places[int(first[0]) - row.begins][0]
-    right = row.places[int(last[0]) - row.begins][1]
+    [(left, right)] = chosen_spans(start, end, [row], [text], longest_answer=trained.settings.longest_answer)
     inside = text[left:right]
     left += len(inside) - len(inside.lstrip())
     right -= len(inside) - len(inside.rstrip())
