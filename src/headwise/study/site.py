@@ -74,7 +74,7 @@ def render_site(guide: Guide, mode: Mode, *, version: Version | None = None) -> 
         "library/index.html": indexes.library(),
         "search/index.html": indexes.search(),
         "progress/index.html": indexes.progress(),
-        "search.json": search.index(guide, makers["../"]),
+        "search.json": search.index(guide),
     }
     for activity in guide.activities.values():
         texts[f"{activity.id}/index.html"] = pages.activity(activity)

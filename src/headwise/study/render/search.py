@@ -6,15 +6,18 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from headwise.study.content import Deck, Guide, Lesson, Quiz, Resources, Visual
+from headwise.study.content import Block, Deck, Guide, Lesson, Question, Quiz, Resources, Visual
 from headwise.study.render import kinds
-from headwise.study.render.maker import Maker, plain
+from headwise.study.render.maker import Maker
+from headwise.study.render.reading import ReadMaths
+from headwise.study.render.words import words as plain
 
 
-def index(guide: Guide, maker: Maker) -> str:
+def index(guide: Guide) -> str:
     """JSON: for every place its title, address from the front page, kind, words, and the places of the paper
-    that it rests on. Answers and reasons of questions are not in it."""
-    entries = list(_entries(guide, maker))
+    that it rests on. Answers and reasons of questions are not in it. Formulas are there as one types them
+    (`reading.read_tex`)."""
+    entries = list(_entries(guide, Maker(guide, maths=ReadMaths())))
     labels = {name: anchor.label for name, anchor in guide.anchors.items()}
     return json.dumps(
         {"entries": entries, "anchors": labels, "sources": sorted(guide.sources)},
@@ -39,7 +42,7 @@ def _entries(guide: Guide, maker: Maker) -> Iterator[dict[str, Any]]:
             for block in activity.walk():
                 if block.kind == "solution":
                     continue
-                text = plain(maker.text(block.body, activity.file, block.body_line or block.line))
+                text = _block_words(block, guide, maker, activity)
                 title = plain(maker.inline(block.title, activity.file, block.line, links=False))
                 yield _entry(
                     kinds.BLOCK[block.kind].word or word,
@@ -51,7 +54,7 @@ def _entries(guide: Guide, maker: Maker) -> Iterator[dict[str, Any]]:
                 )
         elif isinstance(activity, Quiz):
             for number, question in enumerate(activity.questions, start=1):
-                text = plain(maker.text(question.prompt, activity.file, question.line))
+                text = _prompt(question, maker, activity.file)
                 yield _entry(
                     "Question",
                     f"Question {number}",
@@ -75,3 +78,19 @@ def _entries(guide: Guide, maker: Maker) -> Iterator[dict[str, Any]]:
         yield _entry("Source", source.label, "Sources", f"sources/#{source.id}", about, [source.id])
     for fact in guide.facts.values():
         yield _entry("Number", fact.text, "Numbers", f"numbers/#{fact.id}", fact.id, [])
+
+
+def _block_words(block: Block, guide: Guide, maker: Maker, lesson: Lesson) -> str:
+    """The words of a block: of one that shows a question or a visual, those of what it shows as well."""
+    found = [plain(maker.text(block.body, lesson.file, block.body_line or block.line))]
+    if block.kind == "check" and (question := guide.questions().get(block.options.get("question", ""))):
+        found.append(_prompt(question, maker, guide.activity_of(question.id).file))
+    elif block.kind == "visual":
+        shown = guide.activities.get(block.options.get("visual", ""))
+        if isinstance(shown, Visual):
+            found += [shown.title + ".", plain(maker.inline(shown.summary, shown.file, shown.line))]
+    return " ".join(filter(None, found))
+
+
+def _prompt(question: Question, maker: Maker, file: str) -> str:
+    return plain(maker.text(question.prompt, file, question.line))

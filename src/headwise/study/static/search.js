@@ -1,103 +1,28 @@
-// The search page: words, or the address of a place in the paper, in whatever way a converter wrote it.
+// The search page: words, symbols, or the address of a place in the paper, in whatever way a converter wrote it.
+
+import { anchorOf, canonical, excerpt, find, known, looksLikeId, nearest, wordsOf } from './finding.js';
 
 const root = document.documentElement.dataset.root || './';
 const form = document.querySelector('[data-search]');
 const field = form?.querySelector('input');
 const results = document.querySelector('[data-search-results]');
 const told = document.querySelector('[data-search-told]');
+const help = document.querySelector('[data-search-help]');
 const MOST = 40;
 
-const plain = (text) => text.toLowerCase().normalize('NFKD').replace(/\p{M}/gu, '');
-
-// The one id of a place: converters end a paragraph's id with different numbers, which all mean the paragraph.
-export function canonical(anchor) {
-  const found = /^((?:.*\.)?p\d+)\.\d+(?:\..*)?$/.exec(anchor) || /^((?:.*\.)?[FT]\d+)\.\d+(?:\..*)?$/.exec(anchor);
-  return found ? found[1] : anchor;
+function made(tag, className, ...children) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  element.append(...children);
+  return element;
 }
 
-// What was asked for, if it is the id of a place: typed, or within an address that was copied.
-export function anchorOf(query, anchors) {
-  let text = query.trim();
-  const hash = text.lastIndexOf('#');
-  if (hash >= 0) text = text.slice(hash + 1);
-  const byName = new Map(Object.keys(anchors).map((id) => [id.toLowerCase(), id]));
-  for (const one of [text, canonical(text), canonical(text.replace(/[.,;:]+$/, ''))]) {
-    const found = byName.get(one.toLowerCase());
-    if (found) return found;
-  }
-  return null;
-}
-
-// Every entry with how well it fits, the best first. All words must be there; the last may be unfinished.
-export function find(query, index) {
-  const anchor = anchorOf(query, index.anchors);
-  if (anchor) {
-    const rank = (entry) => {
-      if (entry.kind === 'Source') return entry.sources[0] === anchor ? 1 : 0;
-      if (entry.sources.includes(anchor)) return entry.kind === 'Question' || entry.kind === 'Flashcard' ? 2 : 4;
-      return entry.sources.some((one) => one.startsWith(`${anchor}.`)) ? 0.5 : 0;
-    };
-    return { anchor, found: sorted(index.entries, rank) };
-  }
-  const words = plain(query).split(/[^\p{L}\p{N}_.]+/u).filter(Boolean);
-  if (!words.length) return { anchor: null, found: [] };
-  const rank = (entry) => {
-    const title = plain(entry.title), body = plain(`${entry.in} ${entry.words} ${entry.sources.join(' ')}`);
-    let sum = 0;
-    for (const word of words) {
-      const inTitle = score(title, word) * 5, inBody = score(body, word);
-      if (!inTitle && !inBody) return 0;
-      sum += inTitle + inBody;
-    }
-    return sum * (weights[entry.kind] || 1);
-  };
-  return { anchor: null, found: sorted(index.entries, rank) };
-}
-
-const weights = { Number: 0.3, Source: 0.7, Question: 0.5, Flashcard: 0.5, Lesson: 1.6, Visual: 1.4 };
-
-function score(text, word) {
-  const at = text.indexOf(word);
-  if (at < 0) return 0;
-  const begins = at === 0 || !/[\p{L}\p{N}]/u.test(text[at - 1]);
-  const ends = at + word.length === text.length || !/[\p{L}\p{N}]/u.test(text[at + word.length]);
-  return begins ? (ends ? 3 : 2) : 1;
-}
-
-function sorted(entries, rank) {
-  return entries
-    .map((entry, place) => ({ entry, place, rank: rank(entry) }))
-    .filter((one) => one.rank > 0)
-    .sort((one, other) => other.rank - one.rank || one.place - other.place)
-    .map((one) => one.entry);
-}
-
-function snippet(entry, query) {
-  const words = plain(query).split(/[^\p{L}\p{N}_.]+/u).filter(Boolean);
-  const text = plain(entry.words);
-  const at = Math.max(0, Math.min(...words.map((word) => { const found = text.indexOf(word); return found < 0 ? Infinity : found; })));
-  const from = Number.isFinite(at) ? Math.max(0, entry.words.lastIndexOf(' ', Math.max(0, at - 60)) + 1) : 0;
-  const cut = entry.words.slice(from, from + 180);
-  return `${from ? '… ' : ''}${cut}${from + 180 < entry.words.length ? ' …' : ''}`;
-}
-
-function row(entry, query) {
-  const line = document.createElement('li');
-  line.className = 'result';
-  const link = document.createElement('a');
+function row(entry, query, how) {
+  const link = made('a', '', entry.title);
   link.href = root + entry.url;
-  link.textContent = entry.title;
-  const kind = document.createElement('p');
-  kind.className = 'result-kind';
-  kind.textContent = [entry.kind, entry.in].filter(Boolean).join(' · ');
-  line.append(link, kind);
-  const words = snippet(entry, query);
-  if (words) {
-    const text = document.createElement('p');
-    text.className = 'result-words';
-    text.textContent = words;
-    line.append(text);
-  }
+  const line = made('li', 'result', link, made('p', 'result-kind', [entry.kind, entry.in].filter(Boolean).join(' · ')));
+  const words = excerpt(entry, query, how);
+  if (words) line.append(made('p', 'result-words', words));
   return line;
 }
 
@@ -111,26 +36,61 @@ async function load() {
   return index;
 }
 
+const counted = (count) => (count === 1 ? '1 result' : `${count} results`);
+
+function said(query, { anchor, how, found }) {
+  const count = found.length > MOST ? `${counted(found.length)}; the best ${MOST} are shown` : counted(found.length);
+  if (anchor) return `${anchor} is ${index.anchors[anchor]} of the paper: ${count}`;
+  if (!found.length) return looksLikeId(query) ? `The paper has no place “${query.trim()}”` : `Nothing in the guide has “${query.trim()}”`;
+  return how === 'parts' ? `Nothing has “${query.trim()}” as it stands. With all of its parts: ${count}` : count;
+}
+
+// What may have been meant, where nothing was found: each way a link that searches for it.
+function instead(query) {
+  if (looksLikeId(query)) {
+    const parts = canonical(query.trim()).split('.');
+    while (parts.length && !anchorOf(parts.join('.'), index.anchors)) parts.pop();
+    return parts.length ? [['The nearest place above it:', [parts.join('.')]]] : [];
+  }
+  const words = wordsOf(query), missing = words.filter((word) => !known(word, index));
+  const lines = missing.map((word) => [`For “${word}”, the guide’s nearest words:`, nearest(word, index)]);
+  if (words.length > 1 && words.length > missing.length) lines.push(['No place has all of it. One word alone:', words.filter((word) => !missing.includes(word))]);
+  return lines.filter(([, ways]) => ways.length);
+}
+
+function offer(query) {
+  const box = help.querySelector('[data-search-instead]');
+  box.replaceChildren(...instead(query).map(([words, ways]) => made('p', '', `${words} `, ...ways.flatMap((way, place) => {
+    const link = made('a', '', way);
+    link.href = `?q=${encodeURIComponent(way)}`;
+    return place ? [', ', link] : [link];
+  }))));
+}
+
 async function show(query, open) {
+  help.hidden = true;
   if (!query.trim()) {
     results.replaceChildren();
     told.textContent = '';
     return;
   }
   try {
-    const { anchor, found } = find(query, await load());
-    if (query !== field.value) return; // something else was typed meanwhile
-    if (anchor && open && found.length) {
-      location.href = root + found[0].url;
-      return;
-    }
-    results.replaceChildren(...found.slice(0, MOST).map((entry) => row(entry, query)));
-    const count = found.length === 1 ? '1 result' : `${found.length} results`;
-    told.textContent = anchor
-      ? `${anchor} is ${index.anchors[anchor]} of the paper: ${count}`
-      : found.length > MOST ? `${count}; the best ${MOST} are shown` : found.length ? count : `Nothing in the guide has “${query.trim()}”`;
+    await load();
   } catch {
     told.textContent = 'The search index could not be read. Is the page still being served?';
+    return;
+  }
+  if (query !== field.value) return; // something else was typed meanwhile
+  const result = find(query, index);
+  if (result.anchor && open && result.found.length) {
+    location.replace(root + result.found[0].url); // so that going back leads to where the reader asked
+    return;
+  }
+  results.replaceChildren(...result.found.slice(0, MOST).map((entry) => row(entry, query, result.how)));
+  told.textContent = said(query, result);
+  if (!result.found.length) {
+    offer(query);
+    help.hidden = false;
   }
 }
 
@@ -149,7 +109,8 @@ if (form) {
     show(field.value, true);
   });
   const asked = new URLSearchParams(location.search).get('q');
-  if (asked) {
+  if (field.value) show(field.value, false); // typed before this script was there
+  else if (asked) {
     field.value = asked;
     show(asked, true);
   }
