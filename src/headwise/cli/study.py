@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from headwise.cli.errors import UserError, one_line_errors
-from headwise.cli.options import whole
 from headwise.cli.study_build import build
 from headwise.cli.study_check import check
 from headwise.cli.study_new import new
@@ -36,9 +35,11 @@ def serve(
         ),
     ] = None,
     port: Annotated[
-        int | None,
+        str | None,
         typer.Option(
-            parser=whole, metavar="N", help="Where to listen, on this machine alone; 8417, or a free one."
+            metavar="N",
+            help="The port of 127.0.0.1 to listen on, 0 for any that is free; 8417 if not given. If it is in "
+            "use, a free one is taken and told.",
         ),
     ] = None,
     browser: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import typer
@@ -25,4 +26,15 @@ def write(folder: Path | None, out: Path) -> None:
     except (ValueError, AnkiError) as error:
         raise UserError(str(error)) from None
     retired = f", {written.retired} of them retired" if written.retired else ""
-    typer.echo(f"{out}: {written.cards} cards{retired}, of {written.version}")
+    of = "the guide as it stands" if written.version is None else f"version {written.version} of the guide"
+    typer.echo(f"{out}: {written.cards} cards{retired}, of {of}. Next: File > Import in Anki")
+    if written.version is None:
+        typer.echo(_unpublished(folder))
+
+
+def _unpublished(folder: Path | None) -> str:
+    """What it means for a learner that a guide has no version yet, and what its author can run."""
+    means = "This guide has no published version yet. Anki takes edits of cards that it has from a later one:"
+    if folder is None:
+        return f"{means} after headwise is updated, write the file again and import it"
+    return f'{means} headwise study publish {shlex.quote(str(folder))} --note "What changed", then this again'

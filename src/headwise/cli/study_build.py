@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -35,6 +36,12 @@ def build(
         except BuildError as error:
             raise UserError(str(error)) from error
         typer.echo(f"{out}: {count} files, {time.perf_counter() - start:.1f} s")
+        typer.echo(f"Next: {look(out)}\nand open http://127.0.0.1:8000/; or copy the folder to any web host")
+
+
+def look(out: Path) -> str:
+    """The command that shows a site on this machine. Browsers run no modules of pages opened as files."""
+    return f"python -m http.server --bind 127.0.0.1 --directory {shlex.quote(str(out))} 8000"
 
 
 def first_fault(error: GuideError, guide: Path) -> UserError:

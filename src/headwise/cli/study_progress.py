@@ -52,8 +52,8 @@ def import_progress(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `headwise study export` wrote.")],
     profile: Profile = "default",
 ) -> None:
-    """Read progress back: what is missing is added, and nothing is replaced but the settings. A broken
-    file changes nothing."""
+    """Read progress back: what is missing is added, and nothing is replaced but the settings. The whole file
+    is checked first; one with a fault changes nothing and makes no profile."""
     with one_line_errors():
         from headwise.cli.study_transfer import read_progress
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -29,8 +32,7 @@ def write_progress(out: Path | None, profile: str) -> None:
         typer.echo(text, nl=False)
         return
     write(out, text)
-    counts = ", ".join(f"{len(made[kind])} {kind}" for kind in ("reviews", "answers", "marks"))
-    typer.echo(f"{out}: {counts}")
+    typer.echo(f"{out}: {_counted(_lengths(made))}")
 
 
 def _open(profile: str) -> progress.Store:
@@ -41,20 +43,64 @@ def _open(profile: str) -> progress.Store:
 
 
 def read_progress(file: Path, profile: str) -> None:
-    """Add the progress in a file to a profile's.
+    """Add the progress in a file to a profile's: all of it or nothing. A profile that isn't there is made
+    only once the whole file was checked.
 
     Raises:
-        UserError: the file can't be read, or has a fault; nothing was changed.
+        UserError: the file can't be read, or has a fault; nothing was changed, and no profile was made.
     """
     try:
         content = file.read_bytes()
     except OSError as error:
         raise UserError(f"{file}: can't be read: {error.strerror or error}") from None
     try:
-        store = progress.Store(progress.progress_file(profile))
-        added = progress.import_text(store, content, clock=progress.now())
-        store.close()
+        kept = progress.progress_file(profile)
     except progress.ProgressError as error:
-        raise UserError(f"{file}: {error}") from None
-    counts = ", ".join(f"{added[kind]} {kind}" for kind in ("reviews", "answers", "marks"))
-    typer.echo(f"Added {counts}; {added['known']} entries were there already.")
+        raise UserError(str(error)) from None
+    new = not kept.is_file()
+    clock = progress.now()
+    try:
+        if new:
+            _try(content, clock)
+        store = progress.Store(kept)
+        try:
+            added = progress.import_text(store, content, clock=clock)
+        finally:
+            store.close()
+    except progress.ProgressError as error:
+        none = f" The profile {profile!r} was not made." if new and not kept.is_file() else ""
+        raise UserError(f"{file}: {error}{none}") from None
+    read = _lengths(json.loads(content))
+    fresh = {kind: added[kind] for kind in read}
+    known = {kind: read[kind] - fresh[kind] for kind in read}
+    typer.echo(f"{file}: read {_counted(read)}")
+    whose = f"Profile {profile!r}{' (new)' if new else ''}"
+    known_already = f"known already: {_counted(known)}; refused: nothing"
+    typer.echo(
+        f"{whose}: added {_counted(fresh)}; {known_already}. Its settings are now those of the file. "
+        f"It is kept in {kept}"
+    )
+
+
+def _try(content: bytes, clock: int) -> None:
+    """Import into a place that is thrown away."""
+    with tempfile.TemporaryDirectory(prefix="headwise-import-") as scratch:
+        store = progress.Store(Path(scratch) / "tried.sqlite3")
+        try:
+            progress.import_text(store, content, clock=clock)
+        finally:
+            store.close()
+
+
+KINDS = {"reviews": "review", "undos": "undo", "answers": "answer", "marks": "mark"}
+
+
+def _lengths(made: Mapping[str, Any]) -> dict[str, int]:
+    """How many entries of each kind an export holds."""
+    return {kind: len(made[kind]) for kind in KINDS}
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    """ "2 reviews, 1 mark"; kinds of which there are none are left out."""
+    found = [f"{count} {kind if count != 1 else KINDS[kind]}" for kind, count in counts.items() if count]
+    return ", ".join(found) or "nothing"

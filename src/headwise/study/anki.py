@@ -73,11 +73,12 @@ class Retired(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 @dataclass(frozen=True)
 class Written:
-    """What a package holds: how many cards, how many of them retired, and of which version."""
+    """What a package holds: how many cards, how many of them retired, and of which published version; None
+    for a guide without one."""
 
     cards: int
     retired: int
-    version: str
+    version: int | None
 
 
 def write_package(guide: Guide, out: Path) -> Written:
@@ -103,8 +104,7 @@ def write_package(guide: Guide, out: Path) -> Written:
     published = versions.published(guide.folder)
     when = datetime.fromisoformat(published[-1].published) if published else UNPUBLISHED
     _write(made, when, out)
-    version = f"version {published[-1].number}" if published else "a guide that is not published yet"
-    return Written(len(made.notes), len(retired), version)
+    return Written(len(made.notes), len(retired), published[-1].number if published else None)
 
 
 def retired_cards(guide: Guide) -> list[Card]:

@@ -11,6 +11,7 @@ import genanki
 import pytest
 from small_guide import DECK, GUIDE, small_guide, store_formulas, write_guide
 
+from headwise.cli.study_anki import write as write_for_anki
 from headwise.study import anki as exported
 from headwise.study.anki import AnkiError, write_package
 from headwise.study.content import Guide, GuideError, load_guide
@@ -164,10 +165,14 @@ def test_notes_have_the_time_at_which_the_version_was_published(folder, anki):
     assert {note.mod for note in anki.notes().values()} == {int(FIRST.timestamp())}
 
 
-def test_a_guide_that_is_not_published_yet_is_updated_by_its_first_version(folder, anki):
+def test_a_guide_that_is_not_published_yet_is_updated_by_its_first_version(folder, anki, capsys):
     written = write_package(small_guide(folder), folder.parent / "draft.apkg")
-    assert (written.cards, written.retired, written.version) == (2, 0, "a guide that is not published yet")
+    assert (written.cards, written.retired, written.version) == (2, 0, None)
     assert anki.read(folder.parent / "draft.apkg") == (2, 0, 0)
+    write_for_anki(folder, folder.parent / "told.apkg")
+    said = capsys.readouterr().out
+    assert "2 cards, of the guide as it stands" in said
+    assert f'headwise study publish {folder} --note "What changed", then this again' in said
     assert anki.read(package(publish(folder, deck=REWORDED))) == (0, 2, 0)
 
 

@@ -54,7 +54,7 @@ def test_it_serves_until_it_is_told_to_stop(kept_guide, environment, ending, tmp
                 assert line, program.stderr.read()
                 said.append(line)
             text = "".join(said)
-            assert f"Port {port} can't be had" in text
+            assert f"Port {port} is in use by another program" in text
             address = re.search(r"http://127\.0\.0\.1:(\d+)/g/small/", text)[0]
             with urllib.request.urlopen(address) as answer:
                 assert b"A small guide" in answer.read()
@@ -70,7 +70,10 @@ def test_it_serves_until_it_is_told_to_stop(kept_guide, environment, ending, tmp
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--port", "70000"], "--port 70000: ports are 0"),
+        (["--port", "70000"], "--port 70000: a port is a whole number from 1 to 65535, or 0"),
+        (["--port", "abc"], "--port abc: a port is a whole number"),
+        (["--port", "-1"], "--port -1: a port is a whole number"),
+        (["--port", "²"], "--port ²: a port is a whole number"),
         (["--guide", "{tmp}"], "there is no guide.toml"),
         (["--profile", "../x", "--no-browser", "--guide", "{guide}"], "profile '../x'"),
         (["--port", "5", "export"], "belong to `headwise study`"),
@@ -98,18 +101,64 @@ def test_progress_goes_out_and_in_again(environment, tmp_path, monkeypatch):
     store.close()
     out = tmp_path / "out.json"
     done = run(environment, "export", "--profile", "ada", "-o", out)
-    assert done.stdout == f"{out}: 0 reviews, 0 answers, 1 marks\n"
+    assert done.stdout == f"{out}: 1 mark\n"
     printed = run(environment, "export", "--profile", "ada").stdout
     assert json.loads(printed)["marks"] == json.loads(out.read_text())["marks"]
     done = run(environment, "import", out, "--profile", "eve")
-    assert done.stdout == "Added 0 reviews, 0 answers, 1 marks; 0 entries were there already.\n"
+    eve = progress_file("eve")
+    assert done.stdout.splitlines() == [
+        f"{out}: read 1 mark",
+        f"Profile 'eve' (new): added 1 mark; known already: nothing; refused: nothing. Its settings are now "
+        f"those of the file. It is kept in {eve}",
+    ]
+    again = run(environment, "import", out, "--profile", "eve").stdout
+    assert "Profile 'eve': added nothing; known already: 1 mark; refused: nothing." in again
+    kept = eve.read_bytes()
     out.write_text(out.read_text()[:-20])
     done = run(environment, "import", out, "--profile", "eve")
     assert done.returncode == 2
     assert "nothing was changed" in done.stderr
+    assert eve.read_bytes() == kept
     done = run(environment, "export", "--profile", "ada", "-o", tmp_path / "nowhere" / "out.json")
     assert done.returncode == 2
     assert "can't be written" in done.stderr
+
+
+FAULTS = {
+    "cut": lambda text: text[:-20],
+    "not JSON": lambda _: "dear diary",
+    "no export": lambda _: "{}",
+    "an entry": lambda text: text.replace('"first"', '"../first"'),
+    "an undo of nothing": lambda text: text.replace(
+        '"undos": []',
+        '"undos": [{"id": "undo-00001", "undoes": "review-0001", "at": "2026-01-01T00:00:00.000Z"}]',
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_file_with_a_fault_makes_no_profile(tmp_path, monkeypatch, fault, capsys):
+    from headwise.cli.errors import UserError
+    from headwise.cli.study_transfer import read_progress, write_progress
+    from headwise.study.progress import progress_file
+
+    monkeypatch.setenv("HEADWISE_STUDY_DATA", str(tmp_path / "data"))
+    store = Store(progress_file("ada"))
+    add_mark(store, id="mark-00001", guide="small", activity="first", done=True, clock=0)
+    store.close()
+    out = tmp_path / "out.json"
+    write_progress(out, "ada")
+    whole = out.read_text()
+    out.write_text(FAULTS[fault](whole))
+    assert out.read_text() != whole
+    with pytest.raises(UserError, match=r"(?i)nothing was changed.* The profile 'eve' was not made"):
+        read_progress(out, "eve")
+    assert sorted(path.name for path in (tmp_path / "data").iterdir() if "eve" in path.name) == []
+    with pytest.raises(UserError, match=r"(?i)nothing was changed"):
+        read_progress(out, "ada")
+    out.write_text(whole)
+    read_progress(out, "eve")
+    assert "added 1 mark" in capsys.readouterr().out
 
 
 def test_the_usual_port_is_taken_if_it_is_free_and_another_if_not():
@@ -121,7 +170,7 @@ def test_the_usual_port_is_taken_if_it_is_free_and_another_if_not():
     second = listen(first.getsockname()[1], said.append)
     assert second.getsockname()[1] != first.getsockname()[1]
     assert first.getsockname()[0] == second.getsockname()[0] == "127.0.0.1"
-    assert f"{second.getsockname()[1]} is taken instead" in said[-1]
+    assert f"on port {second.getsockname()[1]} instead" in said[-1]
     assert first.getsockname()[1] == PORT or said
     first.close()
     second.close()

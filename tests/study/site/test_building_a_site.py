@@ -208,6 +208,7 @@ def test_the_command_builds_and_tells_faults_in_a_line(guide, tmp_path):
     result = CliRunner().invoke(app, ["study", "build", str(guide.folder), "-o", str(out)])
     assert result.exit_code == 0, result.output
     assert f"{out}: {len(tree(out))} files" in result.output.replace("\n", "")
+    assert f"python -m http.server --bind 127.0.0.1 --directory {out} 8000" in result.output
     shutil.copy(guide.folder / "activities" / "20-second.md", guide.folder / "activities" / "21-twin.md")
     result = CliRunner().invoke(app, ["study", "build", str(guide.folder), "-o", str(out)])
     assert result.exit_code == 2

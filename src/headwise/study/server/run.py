@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import sys
@@ -89,12 +90,15 @@ def listen(port: int | None, tell: Tell) -> socket.socket:
     except OSError as error:
         if wanted == 0:
             raise NoPort(f"no port of {ADDRESS} can be listened on: {error.strerror or error}") from error
-        reason = error.strerror or str(error)
+        reason, busy = error.strerror or str(error), error.errno == errno.EADDRINUSE
     try:
         found = _bound(0)
     except OSError as error:
         raise NoPort(f"no port of {ADDRESS} can be listened on: {error.strerror or error}") from error
-    tell(f"Port {wanted} can't be had ({reason}); {found.getsockname()[1]} is taken instead.")
+    why = "is in use by another program" if busy else f"can't be used ({reason})"
+    tell(
+        f"Port {wanted} {why}: the guide is on port {found.getsockname()[1]} instead. --port N names another."
+    )
     return found
 
 
