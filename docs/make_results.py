@@ -1,4 +1,5 @@
-"""Write docs/results.md again, from what is kept of each run in docs/results.
+"""Write docs/results.md and the study guide's facts about results again, from what is kept of each run in
+docs/results.
 
     python docs/make_results.py
 
@@ -13,7 +14,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.results.guide_facts import update
 from benchmarks.results.page import write
 
 if __name__ == "__main__":
     print(write())
+    print(update())

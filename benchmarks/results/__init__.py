@@ -7,5 +7,6 @@ heads          what each head does on held-out inputs, and words for it
 drawn          which heads are drawn, and on which input
 pictures       learning curves, alignments, attention over images
 page           from facts to the page
+guide_facts    the study guide's facts about results, from the same
 ablation_page  its section about the runs of `benchmarks.ablation`
 """
