@@ -10,6 +10,7 @@ import typer
 from headwise.cli.errors import UserError, one_line_errors
 from headwise.cli.study_build import build
 from headwise.cli.study_check import check
+from headwise.cli.study_erase import erase
 from headwise.cli.study_new import new
 from headwise.cli.study_progress import Profile
 from headwise.cli.study_progress import commands as of_progress
@@ -23,6 +24,7 @@ study = typer.Typer(
 for command in (build, check, new, verify, publish):
     study.command()(command)
 study.add_typer(of_progress)
+study.command()(erase)
 
 
 @study.callback()

@@ -8,6 +8,7 @@ import random
 from pathlib import Path
 
 from headwise.study.progress.schedule import Review, after, previews
+from headwise.study.progress.waits import words
 
 FILE = Path(__file__).with_name("schedules.json")
 START = 1_796_040_000_000  # 2026-11-30T12:00:00Z
@@ -47,7 +48,9 @@ def made():
             reviews.append({"id": f"{number}", "at": at, "rating": rating, "rev": 1})
             state = after(state, Review(f"{number}", at, rating))
             states.append(state.to_dict())
-        found.append({"name": name, "reviews": reviews, "states": states, "next": previews(state, at + DAY)})
+        following = previews(state, at + DAY)
+        waits = {rating: words(due - at - DAY) for rating, due in following.items()}
+        found.append({"name": name, "reviews": reviews, "states": states, "next": following, "waits": waits})
     return found
 
 

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from logbook import DAY, HOUR, MINUTE, NOON
 from make_schedules import FILE, made
 
-from headwise.study.progress import Review, fold
+from headwise.study.progress import Review, days, fold
 from headwise.study.progress.schedule import after, previews, recall
+from headwise.study.progress.waits import words
 
 
 def folded(*steps):
@@ -87,6 +88,50 @@ def test_the_four_previews_are_what_the_ratings_will_do():
     for rating, at in previews(state, later).items():
         assert at == after(state, Review("next", later, rating)).due
     assert previews(state, NOON - DAY) == previews(state, NOON + 1)  # a clock that was set back
+
+
+WAITS = {
+    -5: "1 min",
+    0: "1 min",
+    90_000 - 1: "1 min",
+    90_000: "2 min",
+    330_000: "6 min",  # 5.5 minutes, which "hard" gives a new card
+    330_000 - 1: "5 min",
+    90 * MINUTE - 1: "90 min",
+    90 * MINUTE: "2 h",
+    36 * HOUR - 1: "36 h",
+    36 * HOUR: "2 days",
+    DAY * 5 // 2: "3 days",
+    DAY * 60 - 1: "60 days",
+    DAY * 60: "2 months",
+    DAY * 76: "3 months",  # 2.5 months of 30.4 days
+    DAY * 76 - 1: "2 months",
+    DAY * 700 - 1: "23 months",
+    DAY * 700: "1.9 years",
+    DAY * 36_525 // 100 * 9 // 4: "2.3 years",  # 2.25 years
+    DAY * 36_500: "99.9 years",
+}
+
+
+@pytest.mark.parametrize(("wait", "told"), WAITS.items())
+def test_a_wait_is_told_rounded_to_the_nearest(wait, told):
+    assert words(wait) == told  # test_schedule_in_browser.py asks the same of waits.js
+
+
+def last_days():
+    """Reviews in the last week that has a date."""
+    end = days.read("9999-12-31T23:59:59.999Z")
+    return [Review(f"late-{number:04d}", end - gap, 4) for number, gap in enumerate((6 * DAY, DAY, 0))]
+
+
+def test_a_review_at_the_end_of_all_dates_has_previews_and_comes_back_by_then():
+    first, *later = (fold(last_days()[: count + 1]) for count in range(3))
+    assert first.due == days.LATEST
+    assert [state.due for state in later] == [state.last for state in later]  # at once: no day is left
+    for state in (first, *later):
+        assert set(previews(state, state.last + HOUR)) == {1, 2, 3, 4}
+        assert 0 < recall(state, state.last + HOUR) <= 1
+    assert after(None, last_days()[0]).stability == after(None, Review("now", NOON, 4)).stability
 
 
 def test_recall_falls_to_ninety_percent_at_the_stability():

@@ -1,6 +1,7 @@
 """What is to be reviewed today."""
 
 from datetime import UTC
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -43,9 +44,58 @@ def test_learning_cards_come_after_their_minutes(store):
     assert [one.kind for one in look(store, cards, NOON + MINUTE).cards] == ["learning", "new"]
 
 
-def test_nobody_waits_for_the_last_minutes(store):
-    review(store, "a", 3, NOON)  # comes back after 10 minutes; nothing else is left
-    assert due(store, deck("a"), NOON + 1, UTC) == ["a"]
+def test_cards_of_the_next_minutes_are_ahead_and_not_due(store):
+    review(store, "a", 3, NOON)  # comes back after 10 minutes
+    review(store, "b", 1, NOON + MINUTE)  # after one
+    review(store, "c", 4, NOON)  # after days
+    cards = deck("a", "b", "c", "d")
+    found = look(store, cards, NOON + MINUTE + 1)
+    assert [one.card for one in found.cards] == ["d"]
+    assert found.counts == {"changed": 0, "learning": 0, "review": 0, "new": 1}
+    assert [one.card for one in found.ahead] == ["b", "a"]
+    assert (found.next_due, found.later, found.seen) == (NOON + 2 * MINUTE, 0, 3)
+    assert [one.card for one in look(store, cards, NOON + 2 * MINUTE).cards] == ["b", "d"]
+
+
+def test_a_rating_gives_what_its_button_said(store):
+    cards, at = deck("a", "b", "c"), NOON
+    for number in range(40):
+        at += (7 * MINUTE, 3 * HOUR, 2 * DAY, 11 * DAY)[number % 4]
+        found = look(store, cards, at)
+        for one in found.cards[:1] + found.ahead[:1]:
+            rating = 1 + (number * 7 // 3) % 4
+            at += 1499  # somebody thinks before rating
+            told = review(store, one.card, rating, at).wait
+            assert told == one.waits[rating], (number, one)
+    assert len(table(store, "reviews")) > 30
+
+
+def test_the_button_of_hard_says_what_hard_gives(store):
+    (first,) = look(store, deck("a"), NOON).cards
+    assert first.waits == {1: "1 min", 2: "6 min", 3: "10 min", 4: "8 days"}
+    id = new_id()
+    assert review(store, "a", 2, NOON + 1, id=id).wait == "6 min"
+    assert review(store, "a", 2, NOON + 9, id=id, expects=None).wait == "6 min"  # the same, sent again
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"])
+def test_a_review_of_the_year_9999_breaks_no_queue_and_no_export(store, tmp_path, zone):
+    last = study_days.read("9999-12-31T23:59:59.999Z")
+    review(store, "a", 4, last)  # a clock that was far ahead
+    review(store, "b", 3, NOON)
+    here = ZoneInfo(zone)
+    for at in (NOON + HOUR, last):
+        found = queue(store, GUIDE, deck("a", "b", "c"), clock=at, zone=here)
+        assert {one.card for one in found.cards} >= {"b", "c"}
+        assert all(set(one.next) == {1, 2, 3, 4} for one in found.cards)
+    assert "9999-12-28" in look(store, deck("a"), NOON).told
+    review(store, "a", 3, NOON + DAY)  # counts on from there, after the end of all dates
+    made = export_progress(store, clock=NOON + DAY)
+    assert [entry["at"][:10] for entry in made["reviews"]] == ["2026-11-30", "9999-12-31", "9999-12-31"]
+    other = Store(tmp_path / "other.sqlite3")
+    import_progress(other, made, clock=last)
+    assert look(other, deck("a", "b", "c"), NOON + HOUR).seen == 2
+    other.close()
 
 
 # st3v3nmw/obsidian-spaced-repetition#294, #221
@@ -85,8 +135,22 @@ def test_cards_that_left_the_deck_are_not_asked(store):
 def test_the_queue_says_when_the_next_card_comes(store):
     state = review(store, "a", 4, NOON).state
     found = look(store, deck("a"), NOON + HOUR)
-    assert (found.cards, found.next_due, found.later, found.done) == ([], state.due, 0, 1)
+    day = study_days.starts(study_days.day_of(state.due, zone=UTC), zone=UTC)
+    assert day < state.due  # the card is in the queue from the beginning of its day on
+    assert (found.cards, found.next_due, found.later, found.done) == ([], day, 0, 1)
+    assert look(store, deck("a"), day - 1).cards == []
+    assert [one.card for one in look(store, deck("a"), day).cards] == ["a"]
     assert look(store, deck(), NOON).next_due is None
+
+
+def test_new_cards_for_which_a_day_has_no_room_come_with_the_next_day(store):
+    change_settings(store, {"new_per_day": 1}, clock=NOON)
+    review(store, "a", 4, NOON)
+    found = look(store, deck("a", "b"), NOON + HOUR)
+    assert (found.cards, found.later, found.next_due) == ([], 1, found.ends)
+    assert [one.card for one in look(store, deck("a", "b"), found.ends).cards] == ["b"]
+    change_settings(store, {"new_per_day": 0}, clock=NOON)
+    assert look(store, deck("b"), NOON).next_due is None
 
 
 def test_what_can_be_undone_is_the_last_review_that_counts(store):
@@ -169,6 +233,12 @@ def test_every_card_is_asked_waits_or_is_known_to_come(tmp_path_factory, steps, 
     assert all(card in seen or room for card in asked)
     assert sum(found.counts.values()) == len(asked)
     assert found.next_due is None or found.next_due > at + later
+    early = [one.card for one in found.ahead]
+    assert not set(early) & set(asked)
+    assert (found.seen, len(early) <= len(seen)) == (len(seen), True)
+    if not asked and found.next_due is not None:  # nothing is due before then, and something is then
+        assert look(store, cards, found.next_due - 1).cards == []
+        assert look(store, cards, found.next_due).cards != []
     store.close()
 
 

@@ -6,11 +6,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from browser_modules import modules
-from logbook import DAY, HOUR, MINUTE, NOON
+from logbook import DAY, GUIDE, HOUR, MINUTE, NOON, deck, review
 from make_schedules import FILE
-from test_card_schedule import easy_for_ever
+from test_card_schedule import WAITS, easy_for_ever, last_days
 
-from headwise.study.progress import days
+from headwise.study.progress import change_settings, days, queue
 from headwise.study.progress.queue import DeckCard, last_given, sort_out
 from headwise.study.progress.schedule import Review, fold
 
@@ -18,10 +18,15 @@ pytestmark = pytest.mark.browser
 
 FOLD = """async (cases) => {
   const { after, previews } = await import("/schedule.js");
+  const { words } = await import("/waits.js");
   return cases.map(({ reviews }) => {
     const states = [];
     for (const review of reviews) states.push(after(states.at(-1) ?? null, review));
-    return { states, next: previews(states.at(-1), reviews.at(-1).at + 86400000) };
+    const clock = reviews.at(-1).at + 86400000;
+    const next = previews(states.at(-1), clock);
+    const told = Object.entries(next).map(([rating, due]) => [rating, words(due - clock)]);
+    const waits = Object.fromEntries(told);
+    return { states, next, waits };
   });
 }"""
 
@@ -38,6 +43,26 @@ def test_both_schedulers_give_the_same_states_and_due_instants(chromium):
                 assert state.pop(name) == pytest.approx(wanted.pop(name), rel=1e-6, abs=1e-7), case["name"]
             assert state == wanted, case["name"]
         assert result["next"] == case["next"], case["name"]
+        assert result["waits"] == case["waits"], case["name"]
+
+
+def test_waits_are_told_alike(chromium):
+    with modules(chromium) as page:
+        found = page.evaluate(
+            "async (waits) => { const { words } = await import('/waits.js'); return waits.map(words); }",
+            list(WAITS),
+        )
+    assert found == list(WAITS.values())
+
+
+def test_reviews_at_the_end_of_all_dates_fold_alike(chromium):
+    reviews = [vars(review) for review in last_days()]
+    with modules(chromium) as page:
+        (found,) = page.evaluate(FOLD, [{"reviews": reviews}])
+        written = page.evaluate("async (at) => (await import('/days.js')).written(at)", reviews[-1]["at"] + 1)
+    wanted = [fold(last_days()[: count + 1]) for count in range(3)]
+    assert [state["due"] for state in found["states"]] == [state.due for state in wanted]
+    assert written == days.written(reviews[-1]["at"] + 1) == "9999-12-31T23:59:59.999Z"
 
 
 def test_reviews_of_one_instant_fold_alike(chromium):
@@ -162,9 +187,47 @@ def test_the_queue_is_the_same(chromium, later, room):
     wanted = sort_out([DeckCard(**card) for card in deck], states, clock=clock, ends=clock + HOUR, room=room)
     assert found == {
         "cards": [due.to_dict() for due in wanted.cards],
-        "later": wanted.later,
-        "next_due": wanted.next_due,
+        "ahead": [due.to_dict() for due in wanted.ahead],
+        "waiting": wanted.waiting,
+        "reviews": wanted.reviews,
+        "held_back": wanted.held_back,
     }
+
+
+WHOLE = """async ([deck, reviews, chosen, clock]) => {
+  const { queueOf } = await import("/queue.js");
+  const { fold } = await import("/schedule.js");
+  const { SETTINGS } = await import("/transfer.js");
+  const states = new Map(Object.entries(reviews).map(([card, list]) => [card, fold(list)]));
+  return queueOf(deck, { reviews: [], states }, { ...SETTINGS, ...chosen }, clock, "");
+}"""
+
+
+@pytest.mark.parametrize("new", [0, 1, 9])
+def test_the_next_card_and_the_counts_are_the_same(chromium, store, new):
+    clocks = [NOON + gap for gap in (1, 5 * MINUTE, 3 * HOUR, DAY, 3 * DAY, 20 * DAY, 90 * DAY)]
+    change_settings(store, {"new_per_day": new}, clock=NOON)
+    reviews = {}
+    for card, ratings in {"a": [3], "b": [1], "c": [4], "d": [4, 1]}.items():
+        for number, rating in enumerate(ratings):
+            at = NOON - len(ratings) + number + 1
+            review(store, card, rating, at)
+            reviews.setdefault(card, []).append(
+                {"id": f"{card}{number}-------", "at": at, "rating": rating, "rev": 1}
+            )
+    cards = deck(*"abcdef")
+    here = ZoneInfo("Europe/Berlin")
+    with modules(chromium, timezone_id="Europe/Berlin") as page:
+        for clock in clocks:
+            given = [[vars(card) for card in cards], reviews, {"new_per_day": new}, clock]
+            found = page.evaluate(WHOLE, given)
+            wanted = queue(store, GUIDE, cards, clock=clock, zone=here).to_dict()
+            for name in ("counts", "later", "next_due", "seen", "day", "ends"):
+                assert found[name] == wanted[name], (name, clock)
+            for name in ("cards", "ahead"):
+                assert [(one["card"], one["waits"]) for one in found[name]] == [
+                    (one["card"], one["waits"]) for one in wanted[name]
+                ]
 
 
 def test_shuffles_are_the_same_everywhere_and_reach_every_order(chromium):

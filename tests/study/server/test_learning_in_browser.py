@@ -158,9 +158,12 @@ def test_a_whole_quiz_is_checked_at_once(study):
 def test_ten_reviews_by_keyboard_alone(study):
     here = study()
     page = here.open("deck/")
-    waits_for(page, "2 cards due")
+    waits_for(page, "2 new cards")
     page.keyboard.press("Space")
-    for _ in range(10):
+    for number in range(10):
+        if number and number % 2 == 0:  # both were rated "again", and nothing is due for a minute
+            waits_for(page, "Done for now: next card at")
+            page.keyboard.press("Space")  # learn ahead
         page.wait_for_selector(".review-front")
         page.keyboard.press("Space")
         page.wait_for_selector(".review-back")
@@ -197,6 +200,12 @@ def test_a_card_asks_before_it_answers_and_says_when_it_comes_back(study):
         "Good 10 min",
         "Easy 8 days",
     ]
+    for name, wait in (("Again", "1 min"), ("Hard", "6 min"), ("Good", "10 min")):
+        page.get_by_role("button", name=f"{name} {wait}").click()
+        waits_for(page, f"{name}: it comes back in {wait}.")
+        page.get_by_role("button", name="Undo the last rating").click()
+        waits_for(page, "here is the card again")
+        page.get_by_role("button", name="Show the answer").click()
     page.get_by_role("button", name="Easy").click()
     waits_for(page, "Easy: it comes back in 8 days.")
     assert "[…]" in page.locator(".review-front").inner_text()
@@ -204,16 +213,95 @@ def test_a_card_asks_before_it_answers_and_says_when_it_comes_back(study):
     assert len(ids) == len(set(ids))
 
 
+def test_cards_of_the_next_minutes_are_told_apart_and_may_be_learnt_ahead(study):
+    here = study(timezone_id="Europe/Berlin")
+    page = here.open("")
+    assert page.locator("[data-due]").inner_text() == "Flashcards: 2 new cards."
+    assert page.locator("[data-progress-of=deck] [data-progress]").inner_text() == "2 new cards"
+    page = here.open("deck/")
+    page.get_by_role("button", name="Review 2 cards").click()
+    for _ in range(2):
+        page.get_by_role("button", name="Show the answer").click()
+        page.get_by_role("button", name="Good").click()
+    waits_for(page, "No card is due now. 2 reviews today.")
+    told = page.locator(".review-end").inner_text()
+    assert re.fullmatch(r"Done for now: next card at \d\d:\d\d \(in 10 min\)\.", told)
+    assert "due within 20 minutes, and not counted as due" in review_text(page)
+    here.open("")
+    due = page.locator("[data-due]").inner_text()
+    assert re.fullmatch(
+        r"Flashcards done for now: next card at \d\d:\d\d \(in 10 min\); 2 cards can be learnt ahead\.", due
+    )
+    row = page.locator("[data-progress-of=deck] [data-progress]").inner_text()
+    assert row.startswith("done for now: next card at")
+    page.locator("[data-due] a").click()
+    page.wait_for_selector("html[data-progress=ready]")
+    assert page.locator(".review-front").count() == 0  # not before the learner chooses to
+    page.get_by_role("button", name="Learn 2 cards ahead").click()
+    page.get_by_role("button", name="Show the answer").click()
+    page.get_by_role("button", name="Easy").click()
+    waits_for(page, "3 reviews today")
+    page.get_by_role("button", name="Show the answer").click()
+    page.get_by_role("button", name="Again").click()  # waits its minute, and isn't asked at once again
+    waits_for(page, "Done for now: next card at")
+    page.get_by_role("button", name="Learn 1 card ahead").wait_for()
+
+
+def test_the_front_page_says_where_to_go_on(study):
+    here = study()
+
+    def goes_on():
+        return here.open("").locator("[data-go-on]")
+
+    def read(activity):
+        page = here.open(f"{activity}/")
+        page.get_by_role("button", name="Mark as read").click()
+        page.get_by_role("button", name="Marked as read – undo").wait_for()
+
+    assert goes_on().inner_text() == "Start with “First steps”"
+    read("first")
+    assert goes_on().inner_text() == "Go on with “A mask”"
+    read("second")  # two are skipped: what comes after is next
+    assert goes_on().inner_text() == "Go on with “A deck”"
+    page = here.open("deck/")
+    page.get_by_role("button", name="Review 2 cards").click()
+    for _ in range(2):
+        page.get_by_role("button", name="Show the answer").click()
+        page.get_by_role("button", name="Easy").click()
+    waits_for(page, "2 reviews today")
+    assert goes_on().inner_text() == "Go on with “More to read”"
+    read("more")
+    assert goes_on().inner_text() == "Go on with “A mask”"  # what was skipped
+    read("first-mask")
+    link = goes_on().get_by_role("link", name="Go on with “First questions”")
+    link.click()
+    page.wait_for_selector("html[data-progress=ready]")
+    page.get_by_role("button", name="Answer everything, then check at once").click()
+    choose(page, "how-wide", "512")
+    choose(page, "which-hold", "This")
+    for question, given in (("how-many", "1"), ("what-name", "no")):
+        form(page, question).get_by_role("textbox").fill(given)
+    page.get_by_role("button", name="Check all answers").click()
+    page.wait_for_function("() => document.querySelector('.quiz-outcome').innerText")
+    assert goes_on().inner_text() == "Go on with “First questions”"  # two are open
+    page = here.open("first-quiz/")
+    form(page, "what-shape").get_by_role("textbox").fill("1")
+    submit(page, "what-shape")
+    submit(page, "what-order")
+    assert goes_on().inner_text().startswith("All is done")
+    assert goes_on().get_by_role("link").count() == 0
+
+
 def test_single_keys_can_be_switched_off(study):
     here = study()
     page = here.open("deck/")
-    waits_for(page, "2 cards due")
+    waits_for(page, "2 new cards")
     page.locator(".review-keys summary").click()
     assert "turn the card" in page.locator(".review-keys").inner_text()
     page.get_by_label("Single keys do this on pages of cards").uncheck()
     page.wait_for_timeout(200)
     page = here.open("deck/")
-    waits_for(page, "2 cards due")
+    waits_for(page, "2 new cards")
     page.keyboard.press("Space")
     page.wait_for_timeout(200)
     assert page.locator(".review-front").count() == 0
@@ -305,14 +393,14 @@ def test_progress_goes_from_anywhere_to_anywhere(study, learner, exported, tmp_p
         assert again[name] == made[name]
     assert "3 entries were there already" in bring_in(here, tmp_path / "again.json")
     page = there.open("deck/")
-    waits_for(page, "1 card due: 1 new. 1 review today.")
+    waits_for(page, "1 new card. 1 review today.")
 
 
 # azavea/nyc-trees#1399
 def test_two_browsers_of_a_static_site_do_not_mix(learner, exported):
     one, other = learner(exported), learner(exported)
     learn_a_little(one)
-    waits_for(other.open("deck/"), "2 cards due: 2 new.")
+    waits_for(other.open("deck/"), "2 new cards.")
 
 
 @pytest.mark.parametrize("fault", ["cut", "rating", "other"])
@@ -343,7 +431,7 @@ def test_settings_are_kept_and_matter(study):
     page.get_by_text("Saved.").wait_for()
     page = here.open("progress/")
     assert page.get_by_label("A day begins at").input_value() == "05:30"
-    waits_for(here.open("deck/"), "1 card due: 1 new.")
+    waits_for(here.open("deck/"), "1 new card.")
 
 
 def test_a_phone_and_no_colours_are_enough(study):

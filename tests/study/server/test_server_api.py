@@ -207,6 +207,20 @@ def test_export_and_import_by_the_page(server, tmp_path):
     assert "marks, number 1" in body["message"]
 
 
+def test_the_profile_that_the_page_shows_is_erased_and_no_other(server):
+    server.post("/api/marks", {"id": "mark-00001", "activity": "first", "done": True})
+    assert server.get("/api/kept")[2] == {"reviews": 0, "answers": 0, "marks": 1}
+    for body in ({"profile": "eve"}, {}, {"profile": None}):
+        status, _, answered = server.post("/api/erase", body)
+        assert (status, answered["error"]) == (409, "conflict")
+        assert "the server keeps 'default' now: reload the page" in answered["message"]
+    assert server.get("/api/kept")[2]["marks"] == 1
+    assert server.get("/api/erase")[0] == 405
+    status, _, answered = server.post("/api/erase", {"profile": "default"})
+    assert (status, answered) == (200, {"erased": {"reviews": 0, "answers": 0, "marks": 1}})
+    assert server.get("/api/progress")[2]["marks"] == {}
+
+
 def test_a_full_disk_is_told_and_grades_nothing(server, monkeypatch):
     def full(self):
         raise NotSaved("The disk is full, so nothing was saved.")

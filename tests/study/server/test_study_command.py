@@ -79,6 +79,8 @@ def test_it_serves_until_it_is_told_to_stop(kept_guide, environment, ending, tmp
         (["--port", "5", "export"], "belong to `headwise study`"),
         (["export", "--profile", "nobody"], "has no progress yet"),
         (["import", "{tmp}/missing.json"], "can't be read"),
+        (["erase", "nobody", "--yes"], "has no progress"),
+        (["erase", "../x"], "profile '../x'"),
         (["anki", "{tmp}"], "guide.toml"),
         (["anki", "{guide}", "-o", "cards.zip"], "end in .apkg"),
     ],
@@ -122,6 +124,35 @@ def test_progress_goes_out_and_in_again(environment, tmp_path, monkeypatch):
     done = run(environment, "export", "--profile", "ada", "-o", tmp_path / "nowhere" / "out.json")
     assert done.returncode == 2
     assert "can't be written" in done.stderr
+
+
+def test_a_profile_is_erased_when_it_is_agreed_to_and_others_stay(environment, tmp_path, monkeypatch):
+    monkeypatch.setenv("HEADWISE_STUDY_DATA", environment["HEADWISE_STUDY_DATA"])
+    from headwise.study.progress import kept, progress_file
+
+    def marks(profile):
+        store = Store(progress_file(profile))
+        found = kept(store)["marks"]
+        store.close()
+        return found
+
+    for profile in ("ada", "eve"):
+        store = Store(progress_file(profile))
+        add_mark(store, id="mark-00001", guide="small", activity="first", done=True, clock=0)
+        store.close()
+    done = run(environment, "erase", "ada", input="n\n")
+    assert "holds 0 reviews, 0 answers, 1 mark, of all guides" in done.stdout
+    assert "headwise study export --profile ada -o progress.json" in done.stdout
+    assert done.stdout.endswith("Nothing was erased.\n")
+    assert (done.returncode, marks("ada")) == (1, 1)
+    done = run(environment, "erase", "ada", input="")
+    assert (done.returncode, marks("ada")) == (2, 1)
+    assert "headwise: nothing was erased: answer y, or write --yes" in done.stderr
+    done = run(environment, "erase", "ada", input="y\n")
+    assert (done.returncode, marks("ada"), marks("eve")) == (0, 0, 1)
+    done = run(environment, "erase", "eve", "--yes")
+    assert done.stdout == "Erased from the profile 'eve': 0 reviews, 0 answers, 1 mark.\n"
+    assert (marks("ada"), marks("eve")) == (0, 0)
 
 
 FAULTS = {

@@ -2,6 +2,7 @@
 
 from headwise.study.progress.answers import add_answer, add_mark, latest_answers, latest_marks
 from headwise.study.progress.days import now
+from headwise.study.progress.erase import erase_progress, kept
 from headwise.study.progress.errors import BadImport, Conflict, Damaged, NotSaved, ProgressError, Refused
 from headwise.study.progress.places import cache_folder, check_profile, data_folder, progress_file
 from headwise.study.progress.queue import DeckCard, Due, Queue, queue
@@ -33,10 +34,12 @@ __all__ = [
     "change_settings",
     "check_profile",
     "data_folder",
+    "erase_progress",
     "export_progress",
     "fold",
     "import_progress",
     "import_text",
+    "kept",
     "latest_answers",
     "latest_marks",
     "now",

@@ -14,6 +14,10 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from headwise.study.progress.errors import Refused
 
 DAY_START = "04:00"
+LATEST = 253_401_955_200_000
+"""9999-12-28T00:00Z, the last instant that is planned for or shown: dates end with the year 9999, in some
+zones a day earlier, and nothing may fail there. The same stands in static/days.js."""
+_END = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 Clock = Callable[[], int]
 """Gives the present instant."""
 
@@ -63,13 +67,13 @@ def end_of_day(at: int, start: str = DAY_START, zone: tzinfo | None = None) -> i
 
 
 def local_time(at: int, zone: tzinfo | None = None) -> datetime:
-    """An instant by the clock on the wall."""
-    return utc(at).astimezone(zone)
+    """An instant by the clock on the wall; one after `LATEST` is shown as that."""
+    return utc(min(at, LATEST)).astimezone(zone)
 
 
 def utc(at: int) -> datetime:
-    """An instant as a datetime in UTC, exactly."""
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=at)
+    """An instant as a datetime in UTC, exactly; one after the year 9999 as that year's last."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=min(at, _END))
 
 
 def instant(when: datetime) -> int:

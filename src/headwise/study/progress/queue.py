@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Any
 
-from headwise.study.progress import days
+from headwise.study.progress import days, waits
 from headwise.study.progress.reviews import set_back
 from headwise.study.progress.schedule import CardState, previews
 from headwise.study.progress.settings import read_settings
 from headwise.study.progress.store import Store, states_of
 
 AHEAD = 20 * 60 * 1000
-"""A card that is being learnt may come this much early (milliseconds) when nothing else is left."""
+"""A card that is being learnt may be reviewed this much early (milliseconds), if the learner wants to."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Due:
         head: id of its last review, to be sent back with the next one.
         due: the instant it was due at; None for a new card.
         next: for each rating, the instant at which it would come back.
+        waits: the same as the time from now, in words.
     """
 
     card: str
@@ -43,6 +44,7 @@ class Due:
     head: str | None
     due: int | None
     next: dict[int, int]
+    waits: dict[int, str]
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -53,6 +55,7 @@ class Due:
             "head": self.head,
             "due": self.due,
             "next": {str(rating): at for rating, at in self.next.items()},
+            "waits": {str(rating): words for rating, words in self.waits.items()},
         }
 
 
@@ -61,16 +64,20 @@ class Queue:
     """What is due.
 
     Attributes:
-        cards: in the order in which they are asked.
+        cards: that are due, in the order in which they are asked.
+        ahead: cards that are being learnt, due within `AHEAD`: not counted as due.
         day, ends: the learner's day, and the instant at which it ends.
-        later: cards that wait for a time today, and for room among the new ones.
-        next_due: when the next card comes that is not in `cards`; None if none will.
+        later: cards that wait for a later time today, and for room among the new ones.
+        next_due: when the next card becomes due that is not in `cards`, as the queue will have it: cards in
+            review and new ones come when their day begins. None if none will.
         done: reviews of this day that count.
+        seen: cards of the deck that were ever reviewed.
         undo: id of the last review that can be undone; None if there is none.
         told: what the learner should know.
     """
 
     cards: list[Due]
+    ahead: list[Due]
     now: int
     day: str
     ends: int
@@ -78,6 +85,7 @@ class Queue:
     later: int = 0
     next_due: int | None = None
     done: int = 0
+    seen: int = 0
     undo: str | None = None
     told: str = ""
 
@@ -85,6 +93,7 @@ class Queue:
         """As JSON has it."""
         return {
             "cards": [due.to_dict() for due in self.cards],
+            "ahead": [due.to_dict() for due in self.ahead],
             "now": self.now,
             "day": self.day,
             "ends": self.ends,
@@ -92,6 +101,7 @@ class Queue:
             "later": self.later,
             "next_due": self.next_due,
             "done": self.done,
+            "seen": self.seen,
             "undo": self.undo,
             "told": self.told,
         }
@@ -125,8 +135,15 @@ def queue(
     ends = days.end_of_day(clock, settings.day_start, zone)
     room = settings.new_per_day - sum(start <= state.first < ends for state in states.values())
     found = sort_out(deck, states, clock=clock, ends=ends, room=room)
+    coming = list(found.waiting)
+    if found.reviews:
+        first = days.day_of(min(found.reviews), settings.day_start, zone)
+        coming.append(days.starts(first, settings.day_start, zone))
+    if found.held_back and settings.new_per_day:
+        coming.append(ends)
     return Queue(
         cards=found.cards,
+        ahead=found.ahead,
         now=clock,
         day=days.day_of(clock, settings.day_start, zone).isoformat(),
         ends=ends,
@@ -134,9 +151,10 @@ def queue(
             kind: sum(due.kind == kind for due in found.cards)
             for kind in ("changed", "learning", "review", "new")
         },
-        later=found.later,
-        next_due=found.next_due,
+        later=sum(clock + AHEAD < due < ends for due in found.waiting) + found.held_back,
+        next_due=min(coming, default=None),
         done=done,
+        seen=sum(card.id in states for card in deck),
         undo=last_given(heads, clock),
         told=set_back(latest, clock) if latest is not None else "",
     )
@@ -157,19 +175,30 @@ def last_given(heads: Sequence[tuple[str, int]], clock: int) -> str | None:
     return max(found)[2] if found else None
 
 
-@dataclass
-class _Found:
+@dataclass(frozen=True)
+class Sorted:
+    """The cards of a deck, sorted.
+
+    Attributes:
+        cards, ahead: see `Queue`.
+        waiting: when those come that are being learnt, the ones ahead among them, the soonest first.
+        reviews: when those come whose day is a later one.
+        held_back: new cards for which this day has no room.
+    """
+
     cards: list[Due]
-    later: int = 0
-    next_due: int | None = None
+    ahead: list[Due]
+    waiting: list[int]
+    reviews: list[int]
+    held_back: int
 
 
 def sort_out(
     deck: Sequence[DeckCard], states: dict[str, CardState], *, clock: int, ends: int, room: int
-) -> _Found:
+) -> Sorted:
     """Which cards are asked now, in which order, and which wait."""
     changed, learning, review, new, waiting = [], [], [], [], []
-    held_back, future = 0, []
+    held_back, reviews = 0, []
     for card in deck:
         state = states.get(card.id)
         if state is None:
@@ -184,30 +213,31 @@ def sort_out(
             if state.due < ends:
                 review.append(_due(card, state, "review", clock))
             else:
-                future.append(state.due)
+                reviews.append(state.due)
         elif state.due <= clock:
             learning.append(_due(card, state, "learning", clock))
         else:
             waiting.append((state.due, card, state))
     learning.sort(key=lambda due: due.due or 0)
     review.sort(key=lambda due: due.due or 0)
-    cards = changed + learning + review + new
     waiting.sort(key=lambda entry: entry[0])
-    if not cards:  # nothing else is left: the next minutes need not be waited for
-        soon = [entry for entry in waiting if entry[0] <= clock + AHEAD]
-        cards = [_due(card, state, "learning", clock) for _, card, state in soon]
-        waiting = waiting[len(soon) :]
-    future += [entry[0] for entry in waiting]
-    today = sum(due < ends for due in future) + held_back
-    return _Found(cards, today, min(future, default=None))
+    return Sorted(
+        cards=changed + learning + review + new,
+        ahead=[_due(card, state, "learning", clock) for due, card, state in waiting if due <= clock + AHEAD],
+        waiting=[due for due, _, _ in waiting],
+        reviews=reviews,
+        held_back=held_back,
+    )
 
 
 def _due(card: DeckCard, state: CardState | None, kind: str, clock: int) -> Due:
+    following = previews(state, clock)
     return Due(
         card=card.id,
         kind=kind,
         rev=card.rev,
         head=state.head if state else None,
         due=state.due if state else None,
-        next=previews(state, clock),
+        next=following,
+        waits={rating: waits.words(at - clock) for rating, at in following.items()},
     )

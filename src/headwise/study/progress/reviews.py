@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headwise.study.progress import checks, days
+from headwise.study.progress import checks, days, waits
 from headwise.study.progress.errors import Conflict, Refused
 from headwise.study.progress.schedule import CardState, Review, after
 from headwise.study.progress.store import Store, keep, refold, state_of
@@ -19,12 +19,15 @@ class Reviewed:
 
     Attributes:
         state: of the card now; None for one that is new again.
+        wait: in words, from the rating until the card comes back: what the rating's button said. "" after an
+            undo, or where the card has another review since.
         repeated: the same entry was there already, and was not added again.
         told: what the learner should know; "" for nothing.
     """
 
     card: str
     state: CardState | None
+    wait: str = ""
     repeated: bool = False
     told: str = ""
 
@@ -71,12 +74,13 @@ def add_review(
     with store.writing() as connection:
         state = state_of(connection, guide, card)
         known = connection.execute(
-            "SELECT guide, card, rev, rating FROM reviews WHERE id = ?", (id,)
+            "SELECT guide, card, rev, rating, clock FROM reviews WHERE id = ?", (id,)
         ).fetchone()
         if known is not None:
-            if known != (guide, card, rev, rating):
+            if known[:4] != (guide, card, rev, rating):
                 raise Refused(f"id {id}: it belongs to another review; make a new one for each")
-            return Reviewed(card, state, repeated=True)
+            wait = waits.words(state.due - known[4]) if state is not None and state.head == id else ""
+            return Reviewed(card, state, wait, repeated=True)
         head = state.head if state else None
         if head != expects:
             raise Conflict(_in_the_meantime(state))
@@ -88,7 +92,7 @@ def add_review(
         )
         new = after(state, Review(id, at, rating, rev))
         keep(connection, guide, card, new)
-        return Reviewed(card, new, told=set_back(at, clock))
+        return Reviewed(card, new, waits.words(new.due - given), told=set_back(at, clock))
 
 
 def undo_review(store: Store, *, id: str, undoes: str, clock: int) -> Reviewed:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from typing import Any
 
@@ -26,6 +26,10 @@ MOST_STABLE = 36_500.0
 
 LAWS = f"fsrs {version('fsrs')}, retention {RETENTION}, 2"
 """Changes when a fold gives other states than before: kept states are then computed again."""
+
+_BASE = datetime(1, 1, 1, tzinfo=UTC)
+"""Where the scheduler sees a card's last review. Only differences of instants count for it, and from here on
+any of them, with the longest wait after it, is a date."""
 
 _scheduler = Scheduler(
     desired_retention=RETENTION,
@@ -95,7 +99,8 @@ def fold(reviews: Iterable[Review]) -> CardState | None:
 
 
 def after(state: CardState | None, review: Review) -> CardState:
-    """The state that a review makes of a state; None is a new card.
+    """The state that a review makes of a state; None is a new card. It comes back no later than
+    `days.LATEST`, or at once where the review itself is later.
 
     Raises:
         ValueError: the review is not later than the one before it. The scheduler would take it without a
@@ -103,8 +108,10 @@ def after(state: CardState | None, review: Review) -> CardState:
     """
     if state is not None and review.at <= state.last:
         raise ValueError(f"a review at {days.written(review.at)} follows one at {days.written(state.last)}")
-    card, _ = _scheduler.review_card(_card(state, review.at), Rating(review.rating), days.utc(review.at))
-    return _state(card, state, review)
+    now = _seen(state, review.at)
+    card, _ = _scheduler.review_card(_card(state), Rating(review.rating), now)
+    wait = (card.due - now) // timedelta(milliseconds=1)
+    return _state(card, state, review, due=min(review.at + wait, max(review.at, days.LATEST)))
 
 
 def previews(state: CardState | None, at: int) -> dict[int, int]:
@@ -116,25 +123,30 @@ def previews(state: CardState | None, at: int) -> dict[int, int]:
 
 def recall(state: CardState, at: int) -> float:
     """The chance that the card is known at an instant."""
-    return float(_scheduler.get_card_retrievability(_card(state, at), days.utc(at)))
+    return float(_scheduler.get_card_retrievability(_card(state), _seen(state, at)))
 
 
-def _card(state: CardState | None, at: int) -> Card:
+def _seen(state: CardState | None, at: int) -> datetime:
+    """An instant as the scheduler sees it: counted from the card's last review."""
+    return _BASE if state is None else _BASE + timedelta(milliseconds=at - state.last)
+
+
+def _card(state: CardState | None) -> Card:
     # A card_id of our own: the package would wait a millisecond for one. Our cards are known by their names.
     if state is None:
-        return Card(card_id=0, due=days.utc(at))
+        return Card(card_id=0, due=_BASE)
     return Card(
         card_id=0,
         state=State[state.state.capitalize()],
         step=state.step,
         stability=state.stability,
         difficulty=state.difficulty,
-        due=days.utc(state.due),
-        last_review=days.utc(state.last),
+        due=_BASE,  # the scheduler doesn't look at it
+        last_review=_BASE,
     )
 
 
-def _state(card: Card, before: CardState | None, review: Review) -> CardState:
+def _state(card: Card, before: CardState | None, review: Review, *, due: int) -> CardState:
     if card.stability is None or card.difficulty is None:
         raise RuntimeError(f"the scheduler left a card without a state after {review}")
     forgotten = before is not None and before.state == "review" and review.rating == Rating.Again
@@ -143,7 +155,7 @@ def _state(card: Card, before: CardState | None, review: Review) -> CardState:
         step=card.step,
         stability=min(card.stability, MOST_STABLE),
         difficulty=card.difficulty,
-        due=days.instant(card.due),
+        due=due,
         last=review.at,
         first=before.first if before else review.at,
         reviews=(before.reviews if before else 0) + 1,

@@ -72,14 +72,26 @@ CREATE TABLE states (
 """
 
 
-def statements() -> list[str]:
-    """Everything that makes an empty file one of progress; run in one transaction."""
-    made = [part.strip() for part in TABLES.split(";\n") if part.strip()]
-    made += [
+def guards() -> list[str]:
+    """What makes a log of a table: the database refuses to change or remove a row."""
+    return [
         f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
         f"BEGIN SELECT RAISE(ABORT, '{table} is a log: rows are added, never changed'); END"
         for table in LOGS
         for verb in ("UPDATE", "DELETE")
     ]
+
+
+def erasing() -> list[str]:
+    """What empties the logs and what follows from them, and guards them again; run in one transaction."""
+    made = [f"DROP TRIGGER {table}_no_{verb}" for table in LOGS for verb in ("update", "delete")]
+    made += [f"DELETE FROM {table}" for table in (*LOGS, "states", "sqlite_sequence")]
+    return made + guards()
+
+
+def statements() -> list[str]:
+    """Everything that makes an empty file one of progress; run in one transaction."""
+    made = [part.strip() for part in TABLES.split(";\n") if part.strip()]
+    made += guards()
     made += [f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}"]
     return made

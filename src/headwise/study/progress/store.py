@@ -91,6 +91,11 @@ class Store:
                     connection.execute("ROLLBACK")
                 raise
 
+    def flush(self) -> None:
+        """Bring what the write-ahead log holds into the file, and empty it, unless somebody is reading it."""
+        with self._lock, self.told():
+            self._current().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     @contextmanager
     def told(self) -> Iterator[None]:
         """Errors of the database in words for the learner."""

@@ -114,12 +114,7 @@ def _refold(connection: sqlite3.Connection, reviews: set[str]) -> None:
         connection.execute("SELECT guide, card FROM reviews WHERE id = ?", (id,)).fetchone() for id in reviews
     ]
     for guide, card in sorted(set(found)):
-        try:
-            refold(connection, guide, card)
-        except OverflowError:
-            raise _fault(
-                "reviews", f"card {card!r} of {guide!r} would come back after the year 9999"
-            ) from None
+        refold(connection, guide, card)
 
 
 def _add(connection: sqlite3.Connection, table: str, columns: tuple[str, ...], row: Row, place: int) -> bool:

@@ -64,6 +64,7 @@ class Api:
         return [
             self._get("/progress", self.progress),
             self._get("/queue", self.queue),
+            self._get("/kept", lambda query: progress.kept(self.store)),
             self._get("/heads", lambda query: self.heads.available()),
             Route("/export", self.export, methods=["GET"]),
             self._post("/quiz/{question}/answer", self.answer),
@@ -73,6 +74,7 @@ class Api:
             self._post("/settings", self.settings),
             self._post("/heads", self.look),
             self._post("/import", self.read_import, most=LARGE),
+            self._post("/erase", self.erase),
         ]
 
     def _get(self, path: str, handle: Callable[[Body], Body]) -> Route:
@@ -213,6 +215,7 @@ class Api:
         return {
             "card": done.card,
             "state": done.state.to_dict() if done.state else None,
+            "wait": done.wait,
             "repeated": done.repeated,
             "told": done.told,
             "queue": self._queue(guide, deck),
@@ -240,6 +243,17 @@ class Api:
     def read_import(self, body: Body) -> Body:
         """Read an export; all of it or nothing."""
         return {"added": progress.import_progress(self.store, body, clock=self.clock())}
+
+    def erase(self, body: Body) -> Body:
+        """Erase all progress of the profile that the page names: a page may be older than the server, which
+        may have been started for another one since."""
+        named = body.get("profile")
+        if named != self.profile:
+            raise progress.Conflict(
+                f"This page shows the profile {named!r}, and the server keeps {self.profile!r} now: reload "
+                "the page. Nothing was erased."
+            )
+        return {"erased": progress.erase_progress(self.store)}
 
     def look(self, body: Body) -> Body:
         """The heads of a sentence. Nothing is kept."""

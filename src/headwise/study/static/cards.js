@@ -1,12 +1,14 @@
 // Reviewing a deck, by keyboard first: space turns the card, 1 to 4 rate it, u takes the last rating back.
 
 import { backend, progress } from "./backend.js";
+import { capital, dueWords, restWords, together } from "./due.js";
 import { copied } from "./safe.js";
-import { distance, make, makeId, many, page, tell, time } from "./study.js";
+import { make, makeId, many, page, tell } from "./study.js";
 
 const RATINGS = [[1, "Again"], [2, "Hard"], [3, "Good"], [4, "Easy"]];
-const KEYS = [["Space", "turn the card"], ["1, 2, 3, 4", "again, hard, good, easy"], ["U", "take the last rating back"]];
+const KEYS = [["Space", "begin, turn the card, learn ahead"], ["1, 2, 3, 4", "again, hard, good, easy"], ["U", "take the last rating back"]];
 const KINDS = { changed: "changed", learning: "being learnt", review: "to review", new: "new" };
+const SOON = 86_400_000;
 
 class Review {
   constructor(section) {
@@ -18,6 +20,7 @@ class Review {
     this.started = false;
     this.turned = false;
     this.busy = false;
+    this.early = new Set(); // cards that the learner wants before they are due
     this.counts = make("p", { class: "review-counts" });
     this.told = make("p", { class: "review-told", role: "status" });
     this.stage = make("div", { class: "review-stage" });
@@ -63,16 +66,26 @@ class Review {
     this.queue = queue;
     tell("clock", queue.told);
     this.undo.hidden = !queue.undo;
-    this.due = queue.cards.filter((one) => Number(this.items.get(one.card)?.dataset.rev) === one.rev);
+    const here = (one) => Number(this.items.get(one.card)?.dataset.rev) === one.rev;
+    this.due = queue.cards.filter(here);
+    this.ahead = queue.ahead.filter(here);
     this.elsewhere(queue.cards.length - this.due.length);
-    this.now = this.due.find((one) => one.card === first) ?? this.due[0] ?? null;
-    const count = (kind) => this.due.filter((one) => one.kind === kind).length;
-    const parts = Object.entries(KINDS).filter(([kind]) => count(kind)).map(([kind, words]) => `${count(kind)} ${words}`);
-    const due = this.due.length;
-    this.counts.textContent = `${due ? `${many(due, "card")} due: ${parts.join(", ")}.` : queue.cards.length ? "No card of this page is due now." : "No card is due now."} ${queue.done ? `${many(queue.done, "review")} today.` : ""}`;
+    if (this.ahead.some((one) => one.card === first)) this.early.add(first); // an undone rating, given ahead
+    const asked = [...this.due, ...this.ahead.filter((one) => this.early.has(one.card))];
+    this.now = asked.find((one) => one.card === first) ?? asked[0] ?? null;
+    this.all = together([{ ...queue, cards: this.due, ahead: this.ahead }]);
+    this.counts.textContent = `${this.dueNow()} ${queue.done ? `${many(queue.done, "review")} today.` : ""}`;
     if (!this.now) this.rest();
     else if (this.started) this.front();
     else this.offer();
+  }
+
+  // "3 cards due (1 being learnt, 2 to review), 10 new cards."
+  dueNow() {
+    if (!this.due.length) return this.queue.cards.length ? "No card of this page is due now." : "No card is due now.";
+    const count = (kind) => this.due.filter((one) => one.kind === kind).length;
+    const parts = Object.entries(KINDS).filter(([kind]) => kind !== "new" && count(kind)).map(([kind, words]) => `${count(kind)} ${words}`);
+    return `${dueWords(this.all).replace(" due", ` due (${parts.join(", ")})`)}.`;
   }
 
   // Cards that are due and are other ones in the guide now.
@@ -98,16 +111,21 @@ class Review {
   }
 
   rest() {
-    const { next_due: next, now, later, ends } = this.queue;
-    const soon = next !== null && next < ends;
-    const words = [this.started ? "Done for now." : "Nothing to review right now."];
-    if (soon) words.push(`The next card comes at ${time(next)}, in ${distance(next - now)}.`);
-    else if (later) words.push(`${many(later, "new card")} will come on the next days, a few a day.`);
-    else if (next !== null) words.push(`The next card comes in ${distance(next - now)}.`);
-    const end = make("p", { class: "review-end", tabindex: "-1" }, words.join(" "));
-    this.stage.replaceChildren(end);
+    const { next, now } = this.all;
+    const end = make("p", { class: "review-end", tabindex: "-1" }, `${capital(restWords(this.all))}.`);
+    const count = this.ahead.length;
+    this.sooner = count ? make("button", { type: "button", onclick: () => this.learnAhead() }, `Learn ${many(count, "card")} ahead`) : null;
+    const why = count ? make("p", { class: "review-ahead" }, `${count === 1 ? "It is" : "They are"} being learnt, due within 20 minutes, and not counted as due.`) : null;
+    this.stage.replaceChildren(...[end, this.sooner, why].filter(Boolean));
     if (this.started) end.focus();
-    if (soon) this.timer = setTimeout(() => this.refresh(), Math.min(next - now + 500, 3_600_000));
+    if (next !== null && next - now < SOON) this.timer = setTimeout(() => this.refresh(), Math.min(next - now + 500, 3_600_000));
+  }
+
+  // Each card that may come early, once: one that is rated "again" waits its minute.
+  learnAhead() {
+    this.early = new Set(this.ahead.map((one) => one.card));
+    this.started = true;
+    this.take(this.queue);
   }
 
   async refresh() {
@@ -138,7 +156,7 @@ class Review {
     const side = make("div", { class: "review-back", tabindex: "-1" }, copied(item.querySelector("[data-back]")));
     this.card.append(side);
     this.rate = RATINGS.map(([rating, words]) => make("button", { type: "button", "data-rating": rating, onclick: () => this.rated(rating) },
-      words, make("span", { class: "review-next" }, ` ${distance(this.now.next[rating] - this.queue.now)}`)));
+      words, make("span", { class: "review-next" }, ` ${this.now.waits[rating]}`)));
     this.answers.replaceChildren(...this.rate);
     side.focus();
   }
@@ -151,7 +169,8 @@ class Review {
     const duration = Math.min(Math.round(performance.now() - this.since), 86_400_000);
     await this.send(() => backend.review, { id: makeId(), card, rev, rating, expects: head, duration, deck: this.deck, cards: this.cards },
       (answer) => {
-        this.told.textContent = answer.told || `${RATINGS[rating - 1][1]}: it comes back in ${distance(answer.state.due - answer.queue.now)}.`;
+        this.early.delete(card);
+        this.told.textContent = answer.told || `${RATINGS[rating - 1][1]}: it comes back in ${answer.wait}.`;
         this.take(answer.queue);
       });
   }
@@ -205,8 +224,9 @@ class Review {
     if (at !== document.body && !this.place.contains(at) && at.id !== "main") return;
     if (event.key === " ") {
       if (at.closest("button, summary, a, input")) return; // the key presses what it stands on
-      if (!this.started && this.start) this.begin();
+      if (!this.started && this.now) this.begin();
       else if (this.started && this.now && !this.turned) this.back();
+      else if (!this.now && this.sooner) this.learnAhead();
       else return;
     } else if (/^[1-4]$/.test(event.key) && this.turned && this.now) {
       this.rated(Number(event.key));

@@ -2,6 +2,9 @@
 // days. The same as headwise/study/progress/days.py, in the browser's time zone. Instants are milliseconds.
 
 export const DAY_START = "04:00";
+// 9999-12-28T00:00Z, the last instant that is planned for.
+export const LATEST = 253_401_955_200_000;
+const END = 253_402_300_799_999; // of the year 9999
 
 export function minutes(start) {
   const found = typeof start === "string" ? /^([01][0-9]|2[0-3]):([0-5][0-9])$/.exec(start) : null;
@@ -40,7 +43,7 @@ export function endOfDay(at, start = DAY_START) {
   return begins(year, month, day + 1, start);
 }
 
-export const written = (at) => new Date(at).toISOString();
+export const written = (at) => new Date(Math.min(at, END)).toISOString();
 
 // The instant that `written` wrote; null if the text is none, or lies before 1970.
 export function read(text) {

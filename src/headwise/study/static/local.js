@@ -8,11 +8,14 @@ import { queueOf } from "./queue.js";
 import { fold } from "./schedule.js";
 import { Problem, page } from "./study.js";
 import { COLUMNS, FORMAT, SETTINGS, VERSION, checkGiven, checkSettings, readExport } from "./transfer.js";
+import { words } from "./waits.js";
 
 const PREFIX = "headwise-study/";
 const NOTICEABLE = 60_000;
 const GONE = "This browser keeps nothing for this page (private window, or storage is turned off): what you do here is lost when you close the page.";
 const FULL = "This browser’s storage is full, so nothing was saved. Export your progress, free some storage, then try again.";
+
+const ERASED = ["reviews", "answers", "marks"]; // what a learner is told of; undos go with their reviews
 
 const memory = new Map(); // where there is no storage
 
@@ -162,7 +165,9 @@ export const local = {
         const at = state ? Math.max(clock, state.last + 1) : clock;
         add("reviews", { id, guide: page.guide, card, rev, rating, at: days.written(at), clock: days.written(clock), duration: duration ?? null, place: entries("reviews").length + 1 });
       }
-      return { card, state: log().states.get(card), repeated: Boolean(before), told: "", queue: await local.queue(deck, cards) };
+      const after = log().states.get(card);
+      const wait = after?.head === id ? words(after.due - days.read(known("reviews", id).clock)) : "";
+      return { card, state: after, wait, repeated: Boolean(before), told: "", queue: await local.queue(deck, cards) };
     });
   },
 
@@ -196,6 +201,20 @@ export const local = {
       made[kind] = entries(kind).map((entry) => Object.fromEntries(columns.map((name) => [name, name === "at" ? days.written(entry.at) : entry[name]])));
     }
     return `${JSON.stringify(made, null, 1)}\n`;
+  },
+
+  async kept() {
+    return Object.fromEntries(ERASED.map((kind) => [kind, entries(kind).length]));
+  },
+
+  // Everything but the settings; what can't be read goes too.
+  async erased() {
+    return alone(async () => {
+      const found = await local.kept();
+      const gone = Object.keys(COLUMNS).map((kind) => `${PREFIX}${kind}/`);
+      keys().filter((key) => gone.some((start) => key.startsWith(start))).forEach(drop);
+      return found;
+    });
   },
 
   async imported(text) {

@@ -1,7 +1,9 @@
 // How far the learner is: words beside each activity, marks on lessons, cards due, settings, export and import.
-// What the page needs: see HOOKS.md.
+// What the page needs: see docs/study/hooks.md.
 
 import { backend, progress } from "./backend.js";
+import { dueWords, restWords, together } from "./due.js";
+import { nextOf, show as showNext } from "./going.js";
 import { settingsForm } from "./settings.js";
 import { make, makeId, many, page, tell } from "./study.js";
 
@@ -28,7 +30,10 @@ function quizWords(questions, answers) {
   return words.join("; ");
 }
 
-const deckWords = (found) => (found.cards.length ? `${many(found.cards.length, "card")} due` : found.done ? "done for now" : "none due");
+function deckWords(found) {
+  const all = together([found]);
+  return dueWords(all) || restWords(all);
+}
 
 async function rows(found) {
   for (const row of document.querySelectorAll("[data-progress-of]")) {
@@ -53,12 +58,32 @@ async function due(found) {
   for (const place of document.querySelectorAll("[data-due]")) {
     const known = found.decks ? Object.keys(found.decks).map((id) => ({ id, cards: [] })) : decks();
     if (!known.length && !place.dataset.href) continue;
-    let count = 0;
-    for (const deck of known) count += (await queue(found, deck.id, deck.cards)).cards.length;
-    const words = count ? `${many(count, "flashcard")} due today` : "No flashcard is due now";
-    const link = place.dataset.href && count ? make("a", { href: place.dataset.href }, words) : words;
-    place.replaceChildren(make("p", {}, link));
+    const all = together(await Promise.all(known.map((deck) => queue(found, deck.id, deck.cards))));
+    const words = dueWords(all);
+    const told = words || restWords(all);
+    const ahead = !words && all.ahead ? `; ${many(all.ahead, "card")} can be learnt ahead` : "";
+    const link = place.dataset.href && (words || ahead) ? make("a", { href: place.dataset.href }, told) : told;
+    place.replaceChildren(make("p", {}, told.startsWith("done") ? "Flashcards " : "Flashcards: ", link, ahead, "."));
   }
+}
+
+// What is done of an activity, as far as going on is concerned: read, answered (rightly or not), reviewed for now.
+async function stateOf(row, found) {
+  const id = row.dataset.progressOf;
+  if (row.dataset.cards) {
+    const all = together([await queue(found, id, pairs(row.dataset.cards))]);
+    return { deck: true, begun: all.seen > 0, done: !all.due && !all.fresh };
+  }
+  if (row.dataset.questions) {
+    const questions = pairs(row.dataset.questions);
+    return { begun: questions.some((one) => found.answers[one.id]), done: questions.every((one) => found.answers[one.id]?.[one.rev]) };
+  }
+  return { begun: Boolean(found.marks[id]), done: Boolean(found.marks[id]) };
+}
+
+async function going(found) {
+  const place = document.querySelector("[data-go-on]");
+  if (place) showNext(place, await nextOf(document.querySelectorAll("[data-progress-of]"), (row) => stateOf(row, found)));
 }
 
 function mark(place, found) {
@@ -67,6 +92,7 @@ function mark(place, found) {
   const told = make("span", { class: "mark-told", role: "status" });
   let done = Boolean(found.marks[activity]);
   const show = () => {
+    button.toggleAttribute("data-done", done);
     button.textContent = done ? "Marked as read – undo" : "Mark as read"; // the words say the state: no aria-pressed
   };
   let id = makeId();
@@ -89,6 +115,17 @@ function mark(place, found) {
   place.replaceChildren(button, told);
 }
 
+async function show(found) {
+  await rows(found);
+  await due(found);
+  await going(found);
+}
+
+async function again() {
+  queues.clear();
+  await show(await progress(true));
+}
+
 async function start() {
   let found;
   try {
@@ -106,9 +143,8 @@ async function start() {
   const told = Object.values(found.decks ?? {}).find((deck) => deck.told)?.told;
   if (told) tell("clock", told);
   for (const place of document.querySelectorAll("[data-mark]")) mark(place, found);
-  for (const place of document.querySelectorAll("[data-study-settings]")) settingsForm(place, found);
-  await rows(found);
-  await due(found);
+  for (const place of document.querySelectorAll("[data-study-settings]")) settingsForm(place, found, again);
+  await show(found);
   document.documentElement.dataset.progress = "ready";
 }
 

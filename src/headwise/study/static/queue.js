@@ -2,12 +2,13 @@
 
 import * as days from "./days.js";
 import { previews } from "./schedule.js";
+import { words } from "./waits.js";
 
 const AHEAD = 20 * 60_000;
 
 // `deck`: [{ id, rev }] in teaching order; `states`: Map from card to its state.
 export function sortOut(deck, states, { clock, ends, room }) {
-  const changed = [], learning = [], review = [], fresh = [], waiting = [], future = [];
+  const changed = [], learning = [], review = [], fresh = [], waiting = [], reviews = [];
   let heldBack = 0;
   for (const card of deck) {
     const state = states.get(card.id) ?? null;
@@ -17,7 +18,7 @@ export function sortOut(deck, states, { clock, ends, room }) {
       changed.push(due(card, state, "changed", clock));
     } else if (state.state === "review") {
       if (state.due < ends) review.push(due(card, state, "review", clock));
-      else future.push(state.due);
+      else reviews.push(state.due);
     } else if (state.due <= clock) {
       learning.push(due(card, state, "learning", clock));
     } else {
@@ -25,20 +26,20 @@ export function sortOut(deck, states, { clock, ends, room }) {
     }
   }
   const byDue = (left, right) => left.due - right.due;
-  let cards = [...changed, ...learning.sort(byDue), ...review.sort(byDue), ...fresh];
   waiting.sort((left, right) => left[1].due - right[1].due);
-  if (!cards.length) {
-    const soon = waiting.filter(([, state]) => state.due <= clock + AHEAD);
-    cards = soon.map(([card, state]) => due(card, state, "learning", clock));
-    waiting.splice(0, soon.length);
-  }
-  future.push(...waiting.map(([, state]) => state.due));
-  const later = future.filter((at) => at < ends).length + heldBack;
-  return { cards, later, next_due: future.length ? Math.min(...future) : null };
+  return {
+    cards: [...changed, ...learning.sort(byDue), ...review.sort(byDue), ...fresh],
+    ahead: waiting.filter(([, state]) => state.due <= clock + AHEAD).map(([card, state]) => due(card, state, "learning", clock)),
+    waiting: waiting.map(([, state]) => state.due),
+    reviews,
+    held_back: heldBack,
+  };
 }
 
 function due(card, state, kind, clock) {
-  return { card: card.id, kind, rev: card.rev, head: state?.head ?? null, due: state?.due ?? null, next: previews(state, clock) };
+  const next = previews(state, clock);
+  const waits = Object.fromEntries(Object.entries(next).map(([rating, at]) => [rating, words(at - clock)]));
+  return { card: card.id, kind, rev: card.rev, head: state?.head ?? null, due: state?.due ?? null, next, waits };
 }
 
 // The rating that was given last of those that can be undone; the same as last_given in queue.py. `heads`: the last
@@ -67,13 +68,20 @@ export function queueOf(deck, log, settings, clock, told) {
   const ends = days.endOfDay(clock, settings.day_start);
   const introduced = [...log.states.values()].filter((state) => start <= state.first && state.first < ends).length;
   const found = sortOut(deck, log.states, { clock, ends, room: settings.new_per_day - introduced });
+  const coming = [...found.waiting];
+  if (found.reviews.length) coming.push(days.startOfDay(Math.min(...found.reviews), settings.day_start));
+  if (found.held_back && settings.new_per_day) coming.push(ends);
   return {
-    ...found,
+    cards: found.cards,
+    ahead: found.ahead,
+    later: found.waiting.filter((at) => clock + AHEAD < at && at < ends).length + found.held_back,
+    next_due: coming.length ? Math.min(...coming) : null,
     now: clock,
     day: days.dayOf(clock, settings.day_start),
     ends,
     counts: Object.fromEntries(["changed", "learning", "review", "new"].map((kind) => [kind, found.cards.filter((one) => one.kind === kind).length])),
     done: log.reviews.filter((review) => review.at >= start).length,
+    seen: deck.filter((card) => log.states.has(card.id)).length,
     undo: lastGiven(heads(log), clock),
     told,
   };

@@ -119,4 +119,12 @@ export const remote = {
     return response.text();
   },
   imported: (text) => ask("/import", text),
+  kept: () => ask("/kept"),
+
+  // What waits to be sent goes too, or it would bring erased reviews back.
+  async erased() {
+    const { erased } = await ask("/erase", { profile });
+    for (const entry of waiting()) if (entry.profile === profile) box(entry.body.id, null);
+    return erased;
+  },
 };

@@ -3,6 +3,7 @@
 // same reviews. (ts-fsrs's own scheduler counts days by the calendar of UTC and rounds steps to minutes; it is
 // not used.)
 
+import { LATEST } from "./days.js";
 import { fsrs } from "./vendor/ts-fsrs.js";
 
 const MINUTE = 60_000;
@@ -29,7 +30,7 @@ export function after(state, { id, at, rating, rev = 1 }) {
   const wait = next.wait ?? model.next_interval(memory.stability, elapsed) * DAY;
   return {
     state: next.state, step: next.step, stability: memory.stability, difficulty: memory.difficulty,
-    due: at + wait, last: at, first: state?.first ?? at, reviews: (state?.reviews ?? 0) + 1,
+    due: Math.min(at + wait, Math.max(at, LATEST)), last: at, first: state?.first ?? at, reviews: (state?.reviews ?? 0) + 1,
     lapses: (state?.lapses ?? 0) + (forgotten ? 1 : 0), rev, head: id,
   };
 }

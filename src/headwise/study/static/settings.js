@@ -1,11 +1,14 @@
 // The form for what a learner may choose, and for taking progress elsewhere.
 
 import { backend } from "./backend.js";
+import { erasing } from "./erase.js";
 import { make, many, page } from "./study.js";
 
-export function settingsForm(place, found) {
+// `again` shows what is kept anew, after everything was erased.
+export function settingsForm(place, found, again) {
+  const { part, save } = moving();
   place.classList.add("settings");
-  place.replaceChildren(whose(found), choices(found.settings), moving());
+  place.replaceChildren(whose(found), choices(found.settings), part, erasing(found, save, again));
 }
 
 function whose(found) {
@@ -44,7 +47,7 @@ function moving() {
   const told = make("p", { role: "status", class: "settings-told", tabindex: "-1" });
   const say = (text) => { told.textContent = text; told.focus(); };
   const file = make("input", { type: "file", id: "import-file", accept: ".json,application/json" });
-  const save = make("button", { type: "button", onclick: async () => {
+  const save = async () => {
     try {
       const text = await backend.exported();
       download(text);
@@ -52,7 +55,7 @@ function moving() {
     } catch (error) {
       say(error.message);
     }
-  } }, "Export all progress");
+  };
   const load = make("button", { type: "button", onclick: async () => {
     const [chosen] = file.files;
     if (!chosen) { say("Choose a file first."); return; }
@@ -64,13 +67,14 @@ function moving() {
       say(error.message);
     }
   } }, "Import");
-  return make("div", { class: "settings-part" },
+  const part = make("div", { class: "settings-part" },
     make("h2", {}, "Take it elsewhere"),
     make("p", {}, "One file holds everything: reviews, answers, marks and settings. It can be read by the local server and by a static site alike."),
-    make("p", {}, save),
+    make("p", {}, make("button", { type: "button", onclick: save }, "Export all progress")),
     make("p", {}, make("label", { for: "import-file" }, "A file to import"), " ", file, " ", load),
     make("p", { class: "settings-help" }, "An import adds what is missing and replaces nothing but the settings. A broken file changes nothing."),
     told);
+  return { part, save };
 }
 
 function download(text) {

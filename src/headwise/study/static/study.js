@@ -60,17 +60,6 @@ export const day = (at) => new Date(at).toLocaleDateString(page.language, { day:
 export const time = (at) => new Date(at).toLocaleTimeString(page.language, { hour: "2-digit", minute: "2-digit" });
 export const many = (count, one, more = `${one}s`) => `${count} ${count === 1 ? one : more}`;
 
-// How far off an instant is: "10 min", "3 h", "12 days".
-export function distance(milliseconds) {
-  const minutes = milliseconds / 60_000;
-  if (minutes < 1.5) return "1 min";
-  if (minutes < 90) return `${Math.round(minutes)} min`;
-  if (minutes < 36 * 60) return `${Math.round(minutes / 60)} h`;
-  const days = minutes / 1440;
-  if (days < 60) return many(Math.round(days), "day");
-  return days < 700 ? many(Math.round(days / 30.4), "month") : `${(days / 365.25).toFixed(1)} years`;
-}
-
 const messages = new Map();
 
 // Show a message near the top of the page; the same key replaces it, an empty text takes it away. `actions` maps
@@ -109,6 +98,14 @@ export const draft = {
       else sessionStorage.setItem(`headwise-study-draft/${key}`, JSON.stringify(value));
     } catch {
       // the answer is still in the form
+    }
+  },
+  // All that begin with a key.
+  drop(start) {
+    try {
+      Object.keys(sessionStorage).filter((key) => key.startsWith(`headwise-study-draft/${start}`)).forEach((key) => sessionStorage.removeItem(key));
+    } catch {
+      // nothing is kept here
     }
   },
 };
