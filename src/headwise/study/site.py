@@ -248,15 +248,16 @@ def _printed(guide: Guide) -> dict[str, str]:
     Raises:
         GuideError: some of it fails.
     """
-    from headwise.study.running import run_lesson  # only now: torch takes a while to import
+    from headwise.study.running import prepare, run_lessons  # only now: this takes a while to import
 
+    prepare(guide)  # the code of questions too, so that one process does it all
+    lessons = [activity for activity in guide.activities.values() if isinstance(activity, Lesson)]
     found = {}
-    for activity in guide.activities.values():
-        if isinstance(activity, Lesson):
-            for block, ran in run_lesson(activity, guide.folder).items():
-                if ran.error is not None:
-                    raise ran.error
-                found[f"{activity.id}#{block}"] = ran.output
+    for lesson, blocks in run_lessons(lessons, guide.folder).items():
+        for block, ran in blocks.items():
+            if ran.error is not None:
+                raise ran.error
+            found[f"{lesson}#{block}"] = ran.output
     return found
 
 

@@ -158,6 +158,7 @@ BROKEN = [
     (LESSON, "width = 3", "width = three", "width = three", "NameError"),
     (LESSON, "width = 3", "width = = 3", "width = =", "not Python"),
     (LESSON, "print(torch.rand(width))", "print(id(width) if False else object())", "#first", "each time"),
+    (LESSON, "print(torch.rand(width))", "print(set('abcdefghijklmn'))", "#first", "put sets in order"),
     (LESSON, "print(width + 1)", "print(widths + 1)", "print(widths", "NameError"),
     # spelling
     (LESSON, "The [mask]", "The recieved [mask]", "The recieved", "'recieved' (did you mean 'received'?)"),

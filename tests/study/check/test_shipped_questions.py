@@ -10,6 +10,7 @@ import pytest
 from headwise.study.content import Deck, Guide, Lesson, Question, Quiz, load_guide
 from headwise.study.grading import grade
 from headwise.study.keys import answer_key, names
+from headwise.study.running import prepare
 
 GUIDE = Path(__file__).parents[3] / "guides" / "attention-is-all-you-need"
 
@@ -21,6 +22,7 @@ def guide() -> Guide:
 
 @pytest.fixture(scope="module")
 def questions(guide: Guide) -> list[Question]:
+    prepare(guide)  # the code of all of them in one process
     return list(guide.questions().values())
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headwise.study.check.fault import Fault
 from headwise.study.check.prose import Piece, pieces
-from headwise.study.content import Activity, Guide
-from headwise.study.content.lesson_file import front_matter
-from headwise.study.content.toml_lines import TomlLines
+from headwise.study.content import Activity, Guide, Lesson
+from headwise.study.content.file_lines import FileLines
 from headwise.study.errors import GuideError
 from headwise.study.render.texts import Text, all_texts
+
+if TYPE_CHECKING:
+    from headwise.study.running import Ran  # at run time only where code is run
 
 
 class Checking:
@@ -25,11 +28,26 @@ class Checking:
         self.guide = guide
         self.run = run
         self.faults: list[Fault] = []
-        self._lines: dict[str, TomlLines] = {}
+        self._lines: dict[str, FileLines] = {}
 
     @cached_property
     def texts(self) -> list[tuple[Text, list[Piece]]]:
         return [(text, pieces(text.text, text.line, inline=text.inline)) for text in all_texts(self.guide)]
+
+    @cached_property
+    def ran(self) -> tuple[dict[str, dict[str, Ran]], dict[str, dict[str, Ran]]]:
+        """What the code of lessons gives, twice: in two processes that go through sets in another order. The
+        first has run the code of questions too.
+
+        Raises:
+            GuideError: Python can't be started.
+        """
+        from headwise.study.running import prepare, run_lessons
+
+        lessons = [one for one in self.guide.activities.values() if isinstance(one, Lesson)]
+        prepare(self.guide)
+        first = run_lessons(lessons, self.guide.folder)
+        return first, run_lessons(lessons, self.guide.folder, hash_seed=1)
 
     def file(self, of: Activity | str) -> str:
         """The file of an activity, or the file of this name, as errors have it."""
@@ -38,12 +56,8 @@ class Checking:
     def line(self, file: str, *place: str | int) -> int:
         """The line of what stands at a place of a TOML file, or of a lesson's front matter."""
         if file not in self._lines:
-            text = Path(file).read_text(encoding="utf-8")
-            if file.endswith(".md"):
-                self._lines[file] = TomlLines(front_matter(text), first=2)
-            else:
-                self._lines[file] = TomlLines(text)
-        return self._lines[file][place]
+            self._lines[file] = FileLines(Path(file))
+        return self._lines[file].key(*place)
 
     def error(self, message: str, file: str, line: int = 0) -> None:
         self.faults.append(Fault(GuideError(message, file, line)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from headwise.study.check.checking import Checking
 from headwise.study.content import Lesson
 from headwise.study.content.fences import fences
+from headwise.study.errors import GuideError
 
 SLOW = 1.0  # seconds for one block
 
@@ -38,23 +39,24 @@ def check_code(checking: Checking) -> None:
 
 
 def _run(checking: Checking, lesson: Lesson, file: str) -> None:
-    from headwise.study.running import run_lesson
-
-    first = run_lesson(lesson, checking.guide.folder)
-    if not first:
+    try:
+        first, again = (found[lesson.id] for found in checking.ran)
+    except GuideError as unstarted:  # no Python to run it
+        checking.error(unstarted.message, file)
         return
     lines = {block.id: block.line for block in lesson.walk()}
-    again = run_lesson(lesson, checking.guide.folder)
     for name, ran in first.items():
-        if ran.error is not None:
-            checking.error(ran.error.message, ran.error.file, ran.error.line)
-        elif ran.output != again[name].output:
+        other = again.get(name)
+        error = ran.error or (other.error if other else None)
+        if error is not None:
+            checking.error(error.message, error.file, error.line)
+        elif other is None or ran.output != other.output:
             checking.error(
-                f"#{name} prints something else each time it runs: give it a seed, and nothing that depends "
-                f"on the time or on memory addresses",
+                f"#{name} prints something else each time it runs: give it a seed, put sets in order "
+                f"(sorted), and print nothing that depends on the time or on memory addresses",
                 file,
                 lines[name],
             )
-        elif min(ran.seconds, again[name].seconds) > SLOW:
-            seconds = min(ran.seconds, again[name].seconds)
+        elif min(ran.seconds, other.seconds) > SLOW:
+            seconds = min(ran.seconds, other.seconds)
             checking.warn(f"#{name} takes {seconds:.1f} s: at most {SLOW:g} s are meant", file, lines[name])

@@ -204,6 +204,7 @@ def _check_shape(checking: Checking, question: Question, tell: Tell, file: str) 
     from headwise.study.running import shape_of
 
     try:
+        _ = checking.ran  # all code of the guide in one process, this question's too
         shape = shape_of(question, str(Path(file)))
     except GuideError as error:
         checking.error(error.message, error.file, error.line)
