@@ -93,12 +93,15 @@ def test_the_four_previews_are_what_the_ratings_will_do():
 WAITS = {
     -5: "1 min",
     0: "1 min",
-    90_000 - 1: "1 min",
-    90_000: "2 min",
-    330_000: "6 min",  # 5.5 minutes, which "hard" gives a new card
-    330_000 - 1: "5 min",
-    90 * MINUTE - 1: "90 min",
-    90 * MINUTE: "2 h",
+    1: "1 min",
+    MINUTE: "1 min",
+    MINUTE + 1: "2 min",
+    5 * MINUTE: "5 min",
+    5 * MINUTE + 1: "6 min",
+    330_000 - 1: "6 min",  # what is left of 5.5 minutes
+    330_000: "6 min",  # which "hard" gives a new card
+    90 * MINUTE: "90 min",
+    90 * MINUTE + 1: "2 h",
     36 * HOUR - 1: "36 h",
     36 * HOUR: "2 days",
     DAY * 5 // 2: "3 days",
@@ -114,7 +117,7 @@ WAITS = {
 
 
 @pytest.mark.parametrize(("wait", "told"), WAITS.items())
-def test_a_wait_is_told_rounded_to_the_nearest(wait, told):
+def test_a_wait_is_told_in_round_words(wait, told):
     assert words(wait) == told  # test_schedule_in_browser.py asks the same of waits.js
 
 

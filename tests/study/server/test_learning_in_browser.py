@@ -224,6 +224,7 @@ def test_cards_of_the_next_minutes_are_told_apart_and_may_be_learnt_ahead(study)
         page.get_by_role("button", name="Show the answer").click()
         page.get_by_role("button", name="Good").click()
     waits_for(page, "No card is due now. 2 reviews today.")
+    assert "Good: it comes back in 10 min." in review_text(page)
     told = page.locator(".review-end").inner_text()
     assert re.fullmatch(r"Done for now: next card at \d\d:\d\d \(in 10 min\)\.", told)
     assert "due within 20 minutes, and not counted as due" in review_text(page)
@@ -376,7 +377,7 @@ def bring_in(here, path):
     page.wait_for_function(
         "() => [...document.querySelectorAll('.settings-told')].some((one) => one.innerText)"
     )
-    return page.locator(".settings-told").last.inner_text()
+    return page.locator(".settings-part", has_text="A file to import").locator(".settings-told").inner_text()
 
 
 # 4skinSkywalker/Syllogimous-v4#30

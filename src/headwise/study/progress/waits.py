@@ -13,11 +13,11 @@ YEAR = 36_525 * DAY // 100
 
 
 def words(wait: int) -> str:
-    """Milliseconds as "1 min", "6 min", "3 h", "12 days", "2 months" or "1.9 years": rounded to the nearest,
-    halves up, and never to less than a minute. Whole numbers alone are computed with, so that no language
-    rounds otherwise."""
-    if wait < 90 * MINUTE:
-        return f"{max(1, _nearest(wait, MINUTE))} min"
+    """Milliseconds as "1 min", "6 min", "3 h", "12 days", "2 months" or "1.9 years". Minutes are rounded up,
+    so that what is left of a wait right after a rating reads as its button did; all else to the nearest,
+    halves up. Whole numbers alone are computed with, so that no language rounds otherwise."""
+    if wait <= 90 * MINUTE:
+        return f"{max(1, -(-wait // MINUTE))} min"
     if wait < 36 * HOUR:
         return f"{_nearest(wait, HOUR)} h"
     if wait < 60 * DAY:

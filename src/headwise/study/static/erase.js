@@ -22,8 +22,8 @@ export function erasing(found, save, erased) {
       say(error.message);
       return;
     }
-    const whose = page.mode === "server" ? `of the profile ${found.profile}, on this computer` : "in this browser, for this web site";
-    const warning = make("p", { id: "erase-warning" }, `${counted(kept)} ${whose}, of every guide there, will be gone for good. Settings stay. Only an exported file can bring them back.`);
+    const whose = page.mode === "server" ? `those of the profile ${found.profile}, in every guide` : "those of every guide on this web site, in this browser";
+    const warning = make("p", { id: "erase-warning" }, `${counted(kept)} will be gone for good: ${whose}. Settings stay. Only an exported file can bring them back.`);
     const keep = make("button", { type: "button", class: "second", onclick: () => { close(); ask.focus(); } }, "Keep everything");
     const first = make("button", { type: "button", class: "second", onclick: save }, "Export first");
     const sure = make("button", { type: "button", class: "danger", "aria-describedby": "erase-warning", onclick: () => erase(sure) }, "Erase for good");

@@ -10,7 +10,7 @@ const YEAR = 36_525 * DAY / 100;
 const nearest = (wait, unit) => Math.floor((2 * wait + unit) / (2 * unit));
 
 export function words(wait) {
-  if (wait < 90 * MINUTE) return `${Math.max(1, nearest(wait, MINUTE))} min`;
+  if (wait <= 90 * MINUTE) return `${Math.max(1, Math.ceil(wait / MINUTE))} min`;
   if (wait < 36 * HOUR) return `${nearest(wait, HOUR)} h`;
   if (wait < 60 * DAY) return `${nearest(wait, DAY)} days`;
   if (wait < 700 * DAY) return `${nearest(wait, MONTH)} months`;
