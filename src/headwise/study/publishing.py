@@ -10,7 +10,7 @@ from headwise.study.check import check_guide
 from headwise.study.content import Guide
 from headwise.study.errors import GuideError
 from headwise.study.render.pages import Version
-from headwise.study.site import render_site
+from headwise.study.site import render_content
 
 
 def refuse_faults(folder: Path) -> None:
@@ -25,11 +25,11 @@ def refuse_faults(folder: Path) -> None:
 
 
 def publish_guide(guide: Guide, note: str, now: datetime | None = None) -> Version:
-    """Render the guide as the next version and store it.
+    """Render what the guide says as the next version and store it.
 
     Raises:
         GuideError: the guide can't be rendered, the note is empty, or a version isn't as it was.
     """
     version = versions.next_version(guide.folder, note, now)
-    versions.publish(guide, render_site(guide, "static", version=version), version)
+    versions.publish(guide, render_content(guide, "static", version=version), version)
     return version

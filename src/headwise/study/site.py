@@ -29,6 +29,12 @@ LISTED = "files.json"
 Files = dict[str, bytes]
 """Files by their way from the site's root, with / between folders."""
 
+ON_SERVER: Files = {
+    "static/mode.js": b'document.documentElement.dataset.mode = "server";\n',
+    "static/mode.css": b"[data-static-only] { display: none; }\n",
+}
+"""The two static files that are others on the local server. Pages, frozen ones too, are the same bytes for
+both: which of the two shows them, they learn here."""
 
 SHOWN = 5
 """How many files that aren't the site's a message names."""
@@ -38,12 +44,19 @@ class BuildError(Exception):
     """A site can't be written where it was asked for. The message names the folder, the rule and the fix."""
 
 
-def render_site(guide: Guide, mode: Mode, *, version: Version | None = None) -> Files:
-    """All files of a guide's site, but those of its published versions.
+def render_site(guide: Guide, mode: Mode) -> Files:
+    """All files of a guide's site, but those of its published versions. See `render_content`."""
+    return render_content(guide, mode) | static_files(mode)
+
+
+def render_content(guide: Guide, mode: Mode, *, version: Version | None = None) -> Files:
+    """What a guide says, as files: pages, numbers of visuals, answers, the search index. Style sheet, scripts
+    and fonts are not among them.
 
     Args:
         mode: "static": pages that work by themselves, with answers.json; "server": no file holds an answer.
-        version: for a version that is being frozen; its pages lie in v/N/.
+        version: for a version that is being frozen; its pages lie in v/N/, and load the
+            style sheet and scripts of the current site.
 
     Raises:
         GuideError: something in the guide can't be shown; file and line are those of the text.
@@ -87,7 +100,7 @@ def render_site(guide: Guide, mode: Mode, *, version: Version | None = None) -> 
         answers = keys(guide, maths)
         texts["answers.json"] = _json(answers)
         texts["answers/index.html"] = indexes.answers(answers)
-    return {name: text.encode() for name, text in texts.items()} | static_files()
+    return {name: text.encode() for name, text in texts.items()}
 
 
 def keys(guide: Guide, maths: Maths) -> dict[str, Key]:
@@ -99,13 +112,14 @@ def keys(guide: Guide, maths: Maths) -> dict[str, Key]:
     return answer_keys(guide, lambda text: str(to_html(text, guide, maths=maths)))
 
 
-def static_files() -> Files:
-    """The style sheet, scripts and fonts, under static/."""
-    return {
+def static_files(mode: Mode) -> Files:
+    """The style sheet, scripts and fonts, under static/: of the current pages and of every version's."""
+    found = {
         f"static/{path.relative_to(STATIC).as_posix()}": path.read_bytes()
         for path in sorted(STATIC.rglob("*"))
-        if path.is_file() and path.suffix != ".md" and not path.name.startswith(".")
+        if path.is_file() and not path.name.startswith(".")
     }
+    return found | ON_SERVER if mode == "server" else found
 
 
 def build_site(guide: Guide, out: Path) -> int:

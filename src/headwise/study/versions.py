@@ -1,8 +1,9 @@
 """Published versions of a guide: frozen, and readable for ever.
 
 versions/N.json lists the files of version N by the hash of their content; the contents themselves lie in
-versions/files/, each once, whatever number of versions and pages it belongs to. A version is all that a
-reader needs of it: pages, style sheet, scripts, fonts, numbers of visuals, answers.
+versions/files/, each once, whatever number of versions and pages it belongs to. A version is what the guide
+said: pages, numbers of visuals, answers. Style sheet, scripts and fonts are the current site's, so that
+frozen pages speak with today's server and storage; what they rely on is written in docs/study/hooks.md.
 
 Each manifest holds the hash of the one before, and versions/newest.sha256 that of the newest: none can be
 changed, taken away or published a second time unnoticed.
@@ -29,7 +30,6 @@ from headwise.study.render.pages import Version
 HOME, STORE = "versions", "files"
 _NUMBERED = re.compile(r"([1-9]\d*)\.json")
 _HASH = re.compile(r"[0-9a-f]{64}")
-_STATIC_MODE = re.compile(rb'(<html\b[^>]*?\bdata-mode=")static(")')
 ANSWERS = ("answers.json", "answers/index.html")
 
 
@@ -111,43 +111,30 @@ def places(folder: Path, number: int) -> dict[str, list[str]]:
     return manifest(folder, number).places
 
 
-def files(folder: Path, number: int, *, server: bool = False) -> dict[str, bytes]:
+def files(folder: Path, number: int, *, answers: bool = True) -> dict[str, bytes]:
     """Every file of a version, byte for byte as it was published.
 
     Args:
-        server: see `read`.
+        answers: whether those that hold answers are among them. On the local server, which grades, none is.
 
     Raises:
         GuideError: one is missing or was changed since.
     """
     return {
-        name: _shown(_content(folder, number, name, key), name, server)
+        name: _content(folder, number, name, key)
         for name, key in manifest(folder, number).files.items()
-        if not (server and name in ANSWERS)
+        if answers or name not in ANSWERS
     }
 
 
-def read(folder: Path, number: int, name: str, *, server: bool = False) -> bytes | None:
+def read(folder: Path, number: int, name: str) -> bytes | None:
     """One file of a version by its way from the version's root; None if it has none of that name.
-
-    Args:
-        server: for the local server, which grades and keeps progress: pages are told so, and files that hold
-            answers aren't given. Nothing else of them differs.
 
     Raises:
         GuideError: the file is missing or was changed since.
     """
-    found = manifest(folder, number)
-    key = found.files.get(name)
-    if key is None or (server and name in ANSWERS):
-        return None
-    return _shown(_content(folder, number, name, key), name, server)
-
-
-def _shown(content: bytes, name: str, server: bool) -> bytes:
-    if server and name.endswith(".html"):
-        return _STATIC_MODE.sub(rb"\1server\2", content, count=1)
-    return content
+    key = manifest(folder, number).files.get(name)
+    return None if key is None else _content(folder, number, name, key)
 
 
 def check(folder: Path) -> list[GuideError]:

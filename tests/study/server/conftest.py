@@ -33,16 +33,30 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="session")
-def exported(tmp_path_factory):
+def static_host():
+    """Serves folders as they are; gives the address of each."""
+    hosts = []
+
+    def serve(folder):
+        hosts.append(
+            http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+        )
+        threading.Thread(target=hosts[-1].serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{hosts[-1].server_address[1]}"
+
+    yield serve
+    for host in hosts:
+        host.shutdown()
+        host.server_close()
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory, static_host):
     """A static host with the small guide at / and at /project/sub/; its address."""
     home = tmp_path_factory.mktemp("exported")
     build_site(small_guide(home / "small"), home / "site")
     shutil.copytree(home / "site", home / "site" / "project" / "sub")
-    host = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(home / "site")))
-    threading.Thread(target=host.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{host.server_address[1]}"
-    host.shutdown()
-    host.server_close()
+    return static_host(home / "site")
 
 
 @pytest.fixture

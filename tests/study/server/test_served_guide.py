@@ -190,7 +190,10 @@ def test_a_frozen_version_is_graded_by_its_own_key_and_answers_carry_over(tmp_pa
         assert set(kept["how-many"]) == {"1", "2"}
         assert kept["what-name"]["1"]["attempts"] == 2
         frozen = server.get("/g/small/v/1/first-quiz/")[2]
-        assert 'data-mode="server"' in frozen
+        assert "data-mode" not in frozen  # it loads the scripts of the current site, which know
+        assert 'src="../../../static/mode.js"' in frozen
+        assert '"server"' in server.get("/g/small/static/mode.js")[2]
+        assert server.get("/g/small/v/1/static/mode.js")[0] == 404
         assert 'data-version="1"' in frozen
         assert server.get("/g/small/v/1/answers.json")[0] == 404
         assert server.get("/g/small/v/1/answers/")[0] == 404

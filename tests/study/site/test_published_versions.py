@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -208,14 +209,26 @@ def test_a_file_name_that_leads_out_of_the_site_is_refused(twice, tmp_path, name
     assert not (tmp_path / "written").exists()
 
 
-def test_the_server_gets_pages_for_itself_and_no_answers(twice):
-    page = versions.read(twice.folder, 1, "first-quiz/index.html")
-    served = versions.read(twice.folder, 1, "first-quiz/index.html", server=True)
-    assert page.replace(b'data-mode="static"', b'data-mode="server"', 1) == served
-    assert versions.read(twice.folder, 1, "answers.json") is not None
-    assert versions.read(twice.folder, 1, "answers.json", server=True) is None
-    assert versions.read(twice.folder, 1, "answers/index.html", server=True) is None
+def test_the_server_gets_the_same_pages_and_no_answers(twice):
+    whole, served = versions.files(twice.folder, 1), versions.files(twice.folder, 1, answers=False)
+    assert set(whole) - set(served) == {"answers.json", "answers/index.html"}
+    assert served == {name: whole[name] for name in served}
+    assert versions.read(twice.folder, 1, "answers.json") == whole["answers.json"]
     assert versions.read(twice.folder, 1, "../2.json") is None
+
+
+def test_a_version_freezes_what_is_said_and_not_how_it_works(twice, tmp_path):
+    """A mistake in a script, once mended, is mended in every version."""
+    assert not [name for name in versions.files(twice.folder, 1) if "static/" in name or name.endswith(".js")]
+    build_site(twice, tmp_path / "site")
+    loaded = 0
+    for page in (tmp_path / "site" / "v").rglob("index.html"):
+        for link in re.findall(r'(?:src|href)="([^"]*static/[^"]*)"', page.read_text(encoding="utf-8")):
+            target = (page.parent / link).resolve()
+            assert target.is_file(), (page, link)
+            assert target.is_relative_to(tmp_path / "site" / "static"), (page, link)
+            loaded += 1
+    assert loaded > 100
 
 
 def test_versions_json_tells_which_is_newest_and_which_pages_there_are(twice):

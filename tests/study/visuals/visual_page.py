@@ -9,14 +9,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import headwise.study
+from headwise.study.render.environment import POLICY
 from headwise.study.visuals import make
 from headwise.study.visuals.facts import guide_folder
 
 STATIC = Path(headwise.study.__file__).parent / "static"
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'"
-)
 CSS = Path(__file__).with_name("page.css")
 
 

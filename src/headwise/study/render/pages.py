@@ -12,7 +12,7 @@ from headwise.study.content import Activity, Deck, Guide, Lesson, Quiz, Resource
 from headwise.study.render import kinds
 from headwise.study.render.environment import environment
 from headwise.study.render.maker import Maker, plain
-from headwise.study.render.views import BlockView, Link, PartView, Row
+from headwise.study.render.views import BlockView, PartView, Row
 
 Mode = Literal["server", "static"]
 
@@ -107,6 +107,7 @@ class Pages:
                 "guide": self.guide,
                 "mode": self.mode,
                 "root": root,
+                "static": f"{root if self.version is None else up}static/",
                 "version": self.version,
                 "current": f"{up}{here}",
                 "scripts": scripts,
@@ -154,9 +155,8 @@ class Pages:
         counts = []
         for kind in ("lesson", "visual", "quiz"):
             number = sum(row.activity.type == kind for row in rows)
-            word = {"lesson": "lesson", "visual": "visual", "quiz": "quiz"}[kind]
-            plural = "zes" if word == "quiz" else "s"
-            counts.append({"number": number, "word": word if number == 1 else word + plural})
+            plural = "zes" if kind == "quiz" else "s"
+            counts.append({"number": number, "word": kind if number == 1 else kind + plural})
         questions, cards = len(self.guide.questions()), len(self.guide.cards())
         counts.append({"number": questions, "word": "questions"})
         counts.append({"number": cards, "word": "flashcards"})
@@ -266,9 +266,3 @@ class Pages:
 def contents(blocks: Sequence[BlockView]) -> list[Entry]:
     """The table of contents of a page: its blocks that have a title."""
     return [Entry(block.id, block.plain_title) for block in blocks if block.title]
-
-
-def link(place: str, title: str, root: str) -> Link:
-    """A link to "activity#block"."""
-    activity, _, block = place.partition("#")
-    return Link(title, f"{root}{activity}/" + (f"#{block}" if block else ""))

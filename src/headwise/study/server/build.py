@@ -24,7 +24,7 @@ def build(folder: Path, out: Path) -> dict[str, Any]:
     files = site.render_site(guide, "server")
     keys = {"current": site.keys(guide, StoredMaths.of(folder))}
     for number in versions.numbers(folder):
-        for name, content in versions.files(folder, number, server=True).items():
+        for name, content in versions.files(folder, number, answers=False).items():
             files[f"v/{number}/{name}"] = content
         held = versions.read(folder, number, "answers.json")
         keys[str(number)] = json.loads(held) if held is not None else {}

@@ -12,17 +12,14 @@ import re
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from headwise.study.render.environment import POLICY
 from headwise.study.server.answered import Json, failure
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]")
 _HOST = re.compile(rf"(?:{'|'.join(re.escape(host) for host in HOSTS)})(?::[0-9]{{1,5}})?")
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
 HEADERS = {
-    "Content-Security-Policy": POLICY,
+    "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",  # which a page can't say of itself
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",

@@ -1,4 +1,4 @@
-// Questions: answered in forms, graded when submitted, never before. What the page needs: see HOOKS.md.
+// Questions: answered in forms, graded when submitted, never before. What the page needs: see docs/study/hooks.md.
 
 import { backend, progress } from "./backend.js";
 import { Question } from "./question.js";
