@@ -9,8 +9,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from headwise.study.content import Activity, Deck, Guide, Lesson, Quiz, Resources, Visual
-from headwise.study.content.lesson_file import front_matter
-from headwise.study.content.toml_lines import TomlLines
+from headwise.study.content.file_lines import FileLines
 from headwise.study.maths import Maths
 from headwise.study.render.markdown import to_html
 
@@ -47,21 +46,21 @@ def all_texts(guide: Guide) -> Iterator[Text]:
 
 
 def _all(guide: Guide) -> Iterator[Text]:
-    main = _Lines(guide.folder / "guide.toml")
-    yield Text(guide.title, main.file, main["title",])
-    yield Text(guide.intro, main.file, main["intro",], inline=False)
+    main = FileLines(guide.folder / "guide.toml")
+    yield Text(guide.title, main.file, main.text("title"))
+    yield Text(guide.intro, main.file, main.text("intro"), inline=False)
     for number, part in enumerate(guide.parts):
-        yield Text(part.title, main.file, main["parts", number, "title"])
-        yield Text(part.intro, main.file, main["parts", number, "intro"], inline=False)
+        yield Text(part.title, main.file, main.text("parts", number, "title"))
+        yield Text(part.intro, main.file, main.text("parts", number, "intro"), inline=False)
     for activity in guide.activities.values():
         yield from _of(activity, guide.folder / activity.file)
-    sources = _Lines(guide.folder / "sources.toml")
+    sources = FileLines(guide.folder / "sources.toml")
     for source in guide.sources.values():
-        yield Text(source.about, sources.file, sources[source.id, "about"])
-    facts = _Lines(guide.folder / "facts.toml")
+        yield Text(source.about, sources.file, sources.text(source.id, "about"))
+    facts = FileLines(guide.folder / "facts.toml")
     for fact in guide.facts.values():
-        yield Text(fact.reason, facts.file, facts[fact.id, "reason"])
-        yield Text(fact.unit, facts.file, facts[fact.id, "unit"])
+        yield Text(fact.reason, facts.file, facts.text(fact.id, "reason"))
+        yield Text(fact.unit, facts.file, facts.text(fact.id, "unit"))
 
 
 def _of(activity: Activity, path: Path) -> Iterator[Text]:
@@ -69,10 +68,10 @@ def _of(activity: Activity, path: Path) -> Iterator[Text]:
     if isinstance(activity, Lesson):
         yield from _lesson(activity, path)
         return
-    lines = _Lines(path)
+    lines = FileLines(path)
 
     def at(text: str, *place: str | int, inline: bool = False, external: bool = False) -> Text:
-        return Text(text, lines.file, lines[place], inline=inline, external=external, scope=name)
+        return Text(text, lines.file, lines.text(*place), inline=inline, external=external, scope=name)
 
     yield at(activity.title, "title", inline=True)
     yield at(activity.summary, "summary", inline=True)
@@ -111,10 +110,10 @@ def _of(activity: Activity, path: Path) -> Iterator[Text]:
 
 
 def _lesson(lesson: Lesson, path: Path) -> Iterator[Text]:
-    lines = _Lines(path, front_matter(path.read_text(encoding="utf-8")), first=2)
+    lines = FileLines(path)
 
     def head(text: str, *place: str | int) -> Text:
-        return Text(text, lines.file, lines[place], scope=lesson.id)
+        return Text(text, lines.file, lines.text(*place), scope=lesson.id)
 
     yield head(lesson.title, "title")
     yield head(lesson.summary, "summary")
@@ -132,31 +131,3 @@ def _lesson(lesson: Lesson, path: Path) -> Iterator[Text]:
             scope=lesson.id,
             block=block.kind,
         )
-
-
-class _Lines:
-    """The lines of a TOML file's values: for a string of several lines, that of its first."""
-
-    def __init__(self, path: Path, text: str | None = None, *, first: int = 1) -> None:
-        self.file = str(path)
-        if text is None:
-            text = path.read_text(encoding="utf-8") if path.is_file() else ""
-        self._lines = TomlLines(text, first=first)
-        self._written = text.splitlines()
-        self._first = first
-
-    def __getitem__(self, place: tuple[str | int, ...]) -> int:
-        line = self._lines[place]
-        written = (
-            self._written[line - self._first].rstrip() if line - self._first < len(self._written) else ""
-        )
-        return line + 1 if written.endswith(('= """', "= '''")) else line
-
-    def item(self, text: str, *place: str | int) -> int:
-        """The line of a list's item."""
-        line = self[place]
-        start = text.split("\\")[0].split('"')[0][:30]
-        for number in range(line, self._first + len(self._written)):
-            if start in self._written[number - self._first]:
-                return number
-        return line
