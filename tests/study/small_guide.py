@@ -147,7 +147,7 @@ summary = "What comes second."
 +++
 
 :::{explain} #join sources="S3.SS2.SSS2.p1" title="Joining"
-Heads are joined.
+Heads are joined, where $\\sqrt{d_k + d_v} = \\sqrt{64 + 64}$ numbers meet.
 :::
 """
 

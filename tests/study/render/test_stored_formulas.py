@@ -16,7 +16,14 @@ from headwise.study.render.texts import all_texts
 
 def test_every_formula_of_the_guide_is_found(guide):
     stored = {(one.tex, one.display) for one in read_formulas(guide.folder)}
-    assert {("d_k", False), ("d_k = 512 / h", True), (r"\sqrt{d_k}", False), ("n", False)} == stored
+    long = r"\sqrt{d_k + d_v} = \sqrt{64 + 64}"
+    assert {
+        ("d_k", False),
+        ("d_k = 512 / h", True),
+        (r"\sqrt{d_k}", False),
+        ("n", False),
+        (long, False),
+    } == stored
 
 
 def test_how_tex_is_broken_into_lines_is_no_matter():

@@ -1,8 +1,8 @@
 """The site in Chromium, from a plain static host: what a reader sees and does, by pointer and by keyboard."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from static_host import until
+from page_checks import survey, unfold
+from static_host import Visit, until
 
 pytestmark = pytest.mark.browser
 
@@ -28,50 +28,32 @@ PAGES = [
 PLACES = ["", "project/sub"]
 
 
-def unfold(page):
-    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    page.wait_for_timeout(50)
+@pytest.fixture(scope="module")
+def seen(chromium, host):
+    """All pages, each visited once."""
+    one = Visit(chromium, host.address)
+    found = survey(one, PAGES)
+    one.close()
+    assert one.problems == []
+    return found
 
 
-@pytest.mark.timeout(1200)
-def test_axe_finds_nothing_on_any_page_in_either_theme(visit):
-    one = visit()
-    found = []
+def test_axe_finds_nothing_on_any_page_in_either_theme(seen):
+    assert seen.violations == []
+
+
+def test_no_page_scrolls_sideways_at_any_width(seen):
+    assert seen.sideways == []
+
+
+def test_every_page_has_one_heading_and_one_text(seen):
+    assert seen.headings == dict.fromkeys(PAGES, (1, 1))
+
+
+def test_every_page_loads_below_a_path(visit):
+    one = visit("project/sub")
     for path in PAGES:
-        page = one.open(path)
-        unfold(page)
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            until(page, "(theme) => document.documentElement.dataset.theme === theme", arg=theme)
-            for violation in Axe().run(page).response["violations"]:
-                found += [
-                    f"{path} {theme} {violation['id']} {node['target']}" for node in violation["nodes"][:3]
-                ]
-        page.emulate_media(color_scheme="light")
-    assert not found, "\n".join(found)
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_every_page_loads_at_the_root_and_below_a_path(visit, place):
-    one = visit(place)
-    for path in PAGES:
-        page = one.open(path)
-        assert page.locator("h1").count() == 1, path
-        assert page.locator("main").count() == 1, path
-
-
-def test_no_page_scrolls_sideways_at_any_width(visit):
-    one = visit()
-    found = []
-    for path in PAGES:
-        page = one.open(path)
-        unfold(page)
-        for width in (320, 390, 768, 1000, 1280, 1920):
-            page.set_viewport_size({"width": width, "height": 800})
-            over = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-            if over > 0:
-                found.append(f"{path}: {over} px over {width}")
-    assert not found, "\n".join(found)
+        assert one.open(path).locator("h1").count() == 1, path
 
 
 def test_a_wide_box_is_reached_and_scrolled_by_keyboard(visit):
@@ -90,6 +72,60 @@ def test_a_wide_box_is_reached_and_scrolled_by_keyboard(visit):
     wide.focus()
     page.keyboard.press("ArrowRight")
     until(page, "(box) => box.scrollLeft > 0", arg=wide.element_handle())
+
+
+HINTS = """[...document.querySelectorAll('.scroll:not(.formula)')].filter((box) => box.offsetParent)
+.map((box) => {
+  const line = box.nextElementSibling;
+  const hint = Boolean(line?.matches('.scroll-hint') && line.offsetHeight);
+  return { wide: box.scrollWidth > box.clientWidth + 1, hint, more: box.dataset.more ?? null };
+})"""
+
+
+def test_a_box_says_that_it_scrolls_only_where_it_does(visit):
+    page = visit(viewport={"width": 320, "height": 700}).open("first/")
+    unfold(page)
+    until(page, "document.querySelector('.scroll-hint')")
+    narrow = page.evaluate(HINTS)
+    assert [box["hint"] for box in narrow] == [box["wide"] for box in narrow]
+    assert [box["more"] for box in narrow] == ["after" if box["wide"] else None for box in narrow]
+    assert any(box["wide"] for box in narrow)
+    page.evaluate("document.querySelectorAll('.scroll').forEach((box) => { box.scrollLeft = 9999; })")
+    until(
+        page, "document.querySelector('[data-more=before]') && !document.querySelector('[data-more=after]')"
+    )
+    page.set_viewport_size({"width": 1280, "height": 700})
+    page.evaluate("document.querySelectorAll('pre').forEach((code) => { code.textContent = 'short'; })")
+    until(page, "![...document.querySelectorAll('.scroll-hint')].some((line) => line.offsetHeight)")
+    assert not any(box["wide"] or box["hint"] or box["more"] for box in page.evaluate(HINTS))
+
+
+def test_a_long_formula_within_a_line_has_a_name_only_while_it_scrolls(visit):
+    page = visit(viewport={"width": 320, "height": 700}).open("second/")
+    named = page.get_by_role("group", name="Formula: √(d_k + d_v) = √(64 + 64)")
+    page.evaluate("document.querySelector('.formula.scroll math').style.paddingRight = '40rem'")
+    until(page, "document.querySelector('.formula.scroll').tabIndex === 0")
+    assert named.count() == 1
+    page.set_viewport_size({"width": 1280, "height": 700})
+    until(page, "document.querySelector('.formula.scroll').tabIndex === -1")
+    assert named.count() == 0
+
+
+def test_the_two_links_of_a_source_say_where_they_lead(visit):
+    page = visit().open("first/")
+    sources = page.locator("#ours .sources")
+    away = sources.get_by_role("link", name="Section 3, paragraph 1 on arXiv", exact=True)
+    here = sources.get_by_role(
+        "link", name="in this guide (what Section 3, paragraph 1 says, and where it is used)"
+    )
+    assert away.get_attribute("href") == "https://arxiv.org/html/1706.03762v7#S3.p1"
+    assert here.get_attribute("href") == "../sources/#S3.p1"
+    assert "on arXiv" in away.inner_text()
+    names = page.locator("main a").evaluate_all(
+        "(links) => links.map((link) => [link.textContent.trim(), link.getAttribute('href')])"
+    )
+    for name in {name for name, _ in names}:
+        assert len({href for other, href in names if other == name}) == 1, name
 
 
 def test_the_chosen_theme_is_kept_and_set_before_anything_is_drawn(visit):

@@ -5,11 +5,11 @@ import json
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from input_grids import GRIDS
 from visual_page import STATIC, definitions
 
-from headwise.study.visuals import NAMES, load
+from accessible import COLOUR, violations
+from headwise.study.visuals import NAMES, load, sentence_heads
 
 pytestmark = pytest.mark.browser
 VISUALS = definitions()
@@ -146,8 +146,7 @@ def test_axe_finds_nothing_and_all_fits_at_every_width(show, name, scheme):
         assert page.page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.page.evaluate(BEYOND) == [], width
         if width != 560:
-            found = Axe().run(page.page).response["violations"]
-            assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], width
+            assert violations(page.page, COLOUR if scheme == "dark" else ()) == [], width
 
 
 GRIDS_OF_CELLS = [
@@ -250,19 +249,38 @@ def test_points_are_chosen_by_arrow_keys(show):
     assert "big" in page.page.inner_text(".v-note")
 
 
+def test_the_tokens_of_a_sentence_are_one_stop_of_tab(show):
+    page = show("sentence_heads").page
+    stops = page.locator("[data-key^='token:'][tabindex='0']")
+    focused = "document.activeElement.dataset.key"
+    assert stops.count() == 1
+    stops.focus()
+    for key, place in [("Home", 0), ("ArrowLeft", 0), ("ArrowRight", 1), ("End", 16), ("ArrowRight", 16)]:
+        page.keyboard.press(key)
+        assert page.evaluate(focused) == f"token:{place}"
+        assert stops.count() == 1
+    assert page.input_value("[name=token]") == "10"
+    page.keyboard.press("Enter")
+    page.wait_for_selector("[data-key='token:16'][aria-pressed='true']")
+    assert page.evaluate(focused) == "token:16"
+    page.keyboard.press("Tab")
+    assert page.evaluate(focused) == "heads:3:1"
+
+
 def test_a_head_is_opened_from_the_strips_and_a_token_from_the_sentence(show, visual_site):
     page = show("sentence_heads")
     page.page.focus("[data-key='heads:3:1']")
     page.page.keyboard.press("ArrowDown")
     page.settled()
     assert page.page.evaluate("document.activeElement.dataset.key") == "heads:4:1"
-    assert page.page.inner_text(".v-title") == "Layer 4, head 1"
+    assert page.page.inner_text(".v-title") == "Layer 4, head 1 (counted from 0)"
     page.page.click("[data-key='token:2']")
     page.settled()
     data = visual_site.data("sentence_heads").data
     n = len(data["tokens"])
     first = ((4 * 12 + 1) * n + 2) * n
-    wanted = [f"{weight / data['unit']:.4f}" for weight in data["weights"][first : first + n]]
+    weights = sentence_heads.carried()["weights"]
+    wanted = [f"{weight / data['unit']:.4f}" for weight in weights[first : first + n]]
     assert [row[1] for row in page.table()] == wanted
 
 

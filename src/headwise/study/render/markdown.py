@@ -20,6 +20,7 @@ from headwise.study.render.code import highlighted, output
 from headwise.study.render.context import Context
 from headwise.study.render.grammar import grammar
 from headwise.study.render.links import resolved
+from headwise.study.render.reading import read_tex
 
 Env = MutableMapping[str, Any]
 KEY = "study"
@@ -141,7 +142,8 @@ def _math_inline(self: RendererHTML, tokens: Sequence[Token], index: int, option
     made = context.maths(token.content, display=False, file=context.file, line=token.meta["line"])
     # Browsers break no line within a formula: on a narrow page a long one scrolls by itself.
     if len(token.content) > LONG and made.startswith("<math"):
-        return f'<span class="formula scroll">{made}</span>'
+        name = escape(read_tex(token.content))
+        return f'<span class="formula scroll" data-name="Formula: {name}">{made}</span>'
     return made
 
 

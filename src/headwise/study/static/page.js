@@ -4,11 +4,45 @@
 // Boxes that are wider than their place
 
 const sizes = new ResizeObserver((entries) => { for (const { target } of entries) reach(target.closest('.scroll')); });
+const SLACK = 1; // a pixel of rounding is no more to see
 
+// Only a box with more in it than is seen is a stop of Tab, has a name and says that it scrolls.
 function reach(box) {
-  const high = box.scrollHeight > box.clientHeight + 1 && getComputedStyle(box).overflowY === 'auto';
-  if (high || box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+  const high = box.scrollHeight > box.clientHeight + SLACK && getComputedStyle(box).overflowY === 'auto';
+  const wide = box.scrollWidth > box.clientWidth + SLACK && getComputedStyle(box).overflowX === 'auto';
+  if (high || wide) box.tabIndex = 0;
   else box.removeAttribute('tabindex');
+  if (box.dataset.name) {
+    for (const [name, value] of [['role', 'group'], ['aria-label', box.dataset.name]]) {
+      if (wide) box.setAttribute(name, value);
+      else box.removeAttribute(name);
+    }
+  }
+  hint(box, wide);
+  more(box, wide);
+}
+
+// Which sides go on: the style sheet lets them fade.
+function more(box, wide) {
+  const sides = [];
+  if (wide && box.scrollLeft > SLACK) sides.push('before');
+  if (wide && box.scrollLeft + box.clientWidth < box.scrollWidth - SLACK) sides.push('after');
+  if (sides.length) box.dataset.more = sides.join(' ');
+  else delete box.dataset.more;
+}
+
+function hint(box, wide) {
+  if (box.matches('.formula')) return; // within a line of text; its fading side has to do
+  let line = box.nextElementSibling;
+  if (!line?.matches('.scroll-hint')) {
+    if (!wide) return;
+    line = document.createElement('p');
+    line.className = 'scroll-hint';
+    line.setAttribute('aria-hidden', 'true'); // a program that reads aloud reads all of it anyway
+    line.textContent = '← there is more: scroll sideways →';
+    box.after(line);
+  }
+  line.hidden = !wide;
 }
 
 function watchBoxes(within = document) {
@@ -21,6 +55,7 @@ function watchBoxes(within = document) {
 watchBoxes();
 document.fonts?.ready.then(() => document.querySelectorAll('.scroll').forEach(reach));
 document.addEventListener('toggle', (event) => { if (event.target.open) watchBoxes(event.target); }, true);
+document.addEventListener('scroll', ({ target }) => { if (target.matches?.('.scroll')) more(target, true); }, { capture: true, passive: true });
 
 // Permanent links
 

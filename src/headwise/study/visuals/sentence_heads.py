@@ -149,11 +149,35 @@ def data(facts: Facts | None = None) -> VisualData:
     tokens, layer, head = held["tokens"], int(DEFAULTS["layer"]), int(DEFAULTS["head"])
     own = held["facts"][layer][head]
     table = Table(
-        f"Layer {layer}, head {head}: where “{tokens[found['token']]}” looks",
+        f"Layer {layer}, head {head} (counted from 0): where “{tokens[found['token']]}” looks",
         ("key", "weight"),
         tuple((f"{token} ({place})", fixed(found["row"][place], 4)) for place, token in enumerate(tokens)),
     )
-    return VisualData({**held, "defaults": DEFAULTS}, table, said(tokens, layer, head, found, own))
+    shown = {**held, "weights": packed(held["weights"]), "defaults": DEFAULTS}
+    return VisualData(shown, table, said(tokens, layer, head, found, own))
+
+
+LETTERS = [chr(code) for code in range(33, 127) if chr(code) not in '"\\<&']
+ONE, TWO = 40, 84
+"""The first letters that begin numbers of two and of three letters."""
+
+
+def packed(numbers: list[int]) -> str:
+    """Whole numbers from 0 to 50,000 as text, the small ones, of which there are most, in one letter: less
+    than half of what they take as JSON. static/visuals/sentence-heads.js reads it."""
+    base = len(LETTERS)
+    text = []
+    for number in numbers:
+        if number < ONE:
+            text.append(LETTERS[number])
+            continue
+        high, low = divmod(number - ONE, base)
+        if high < TWO - ONE:
+            text.append(LETTERS[ONE + high] + LETTERS[low])
+            continue
+        high, middle = divmod(high - (TWO - ONE), base)
+        text.append(LETTERS[TWO + high] + LETTERS[middle] + LETTERS[low])
+    return "".join(text)
 
 
 def said(tokens: list[str], layer: int, head: int, found: dict[str, Any], own: dict[str, Any]) -> str:
@@ -168,9 +192,9 @@ def said(tokens: list[str], layer: int, head: int, found: dict[str, Any], own: d
         else "has no single aim"
     )
     return (
-        f"In layer {layer}, head {head}, “{tokens[found['token']]}” looks most at “{tokens[best]}” "
-        f"({percent(found['row'][best])}). Over the sentence this head {mostly}; its entropy is "
-        f"{fixed(own['entropy'], 2)} of {fixed(found['most'], 2)} bits."
+        f"In layer {layer}, head {head} (both counted from 0), “{tokens[found['token']]}” looks most at "
+        f"“{tokens[best]}” ({percent(found['row'][best])}). Over the sentence this head {mostly}; "
+        f"its entropy is {fixed(own['entropy'], 2)} of {fixed(found['most'], 2)} bits."
     )
 
 

@@ -57,11 +57,11 @@ function view(result, inputs, stage) {
   const rowNames = positions.map((place) => (roomy ? named(place) : fixed(place, 0)));
   const columnNames = Array.from({ length: keys }, (_, key) => (roomy ? words[key] : String(key)));
   const grid = heat(stage, {
-    id: "mask", name: "Rows are queries, columns are keys", rows: queries, columns: keys,
+    id: "mask", name: "Who may attend: rows are queries, columns are keys, by positions counted from 0", rows: queries, columns: keys,
     x: left, y: top, wide: cell, tall: cell,
     shade: (query, key) => (seen[query][key] ? Math.max(0.3, Math.sqrt(weights[query])) : null),
     say: (query, key) => `query ${named(positions[query])}, key ${named(key)}: `
-      + (seen[query][key] ? `seen, weight ${fixed(weights[query], 3)} if all scores are alike` : "hidden"),
+      + (seen[query][key] ? `may attend, weight ${fixed(weights[query], 3)} if all scores are alike` : "may not attend"),
     mark: (query, key, [x, y]) => (seen[query][key] ? null
       : svg("circle", { cx: x + cell / 2, cy: y + cell / 2, r: Math.min(2, cell / 8), class: "v-hidden" })),
   });
@@ -70,7 +70,7 @@ function view(result, inputs, stage) {
     return label(left + keys * cell + 10, top + (query + 0.5) * cell, number ? `${number} × ${fixed(weights[query], 3)}` : "nothing: output 0", { class: "v-text v-soft v-middle" });
   }) : [];
   const axes = svg("g", { "aria-hidden": "true" },
-    label(roomy ? left : left + 28, 14, "keys →", { class: "v-text v-soft" }),
+    label(roomy ? left : left + 28, 14, "keys, from 0 →", { class: "v-text v-soft" }),
     label(2, roomy ? top - 8 : 14, "queries ↓", { class: "v-text v-soft" }),
     rowLabels(rowNames, { x: left - 8, y: top, tall: cell }),
     columnLabels(columnNames, { x: left, y: top - 8, wide: cell, turned: roomy }),

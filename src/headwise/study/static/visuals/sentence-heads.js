@@ -20,18 +20,40 @@ export function compute(data, inputs) {
   };
 }
 
+// The page's own weights come packed, see headwise.study.visuals.sentence_heads; those of a server as they are.
+const LETTERS = Array.from({ length: 94 }, (_, place) => String.fromCharCode(33 + place)).filter((letter) => !'"\\<&'.includes(letter));
+const VALUES = new Map(LETTERS.map((letter, place) => [letter, place]));
+const ONE = 40, TWO = 84, unpacked = new Map();
+
+function numbersOf({ weights }) {
+  if (typeof weights !== "string") return weights;
+  if (!unpacked.has(weights)) {
+    const base = LETTERS.length, numbers = [];
+    const next = (at) => VALUES.get(weights[at]);
+    for (let at = 0; at < weights.length;) {
+      const first = next(at++);
+      if (first < ONE) numbers.push(first);
+      else if (first < TWO) numbers.push(ONE + (first - ONE) * base + next(at++));
+      else numbers.push(ONE + ((TWO - ONE) + (first - TWO) * base + next(at++)) * base + next(at++));
+    }
+    unpacked.set(weights, numbers);
+  }
+  return unpacked.get(weights);
+}
+
 // A row of one head's matrix, [keys].
 function weightsOf(data, layer, head, token) {
   const n = data.tokens.length, first = ((layer * data.heads + head) * n + token) * n;
-  return data.weights.slice(first, first + n).map((weight) => weight / data.unit);
+  return numbersOf(data).slice(first, first + n).map((weight) => weight / data.unit);
 }
 
-// The sentence: press a word to ask where it looks.
+// The sentence: press a word to ask where it looks. One stop of Tab; arrow keys walk along it.
 function sentence(data, result, stage) {
-  const line = html("p", { class: "v-sentence", role: "group", "aria-label": "Tokens: choose the one that looks" });
+  const line = html("p", { class: "v-sentence", role: "toolbar", "aria-label": "Tokens, counted from 0: choose the one that looks" });
+  const stop = Math.min(stage.spots.sentence ?? result.token, data.tokens.length - 1);
   data.tokens.forEach((token, place) => {
     const button = html("button", {
-      type: "button", "aria-pressed": String(place === result.token), "data-key": `token:${place}`,
+      type: "button", tabindex: place === stop ? "0" : "-1", "aria-pressed": String(place === result.token), "data-key": `token:${place}`,
       "aria-label": `${token}, token ${place}: weight ${fixed(result.row[place], 3)}`,
     }, token);
     shaded(button, root2(result.row[place]));
@@ -40,10 +62,17 @@ function sentence(data, result, stage) {
     line.append(button);
   });
   line.addEventListener("keydown", (event) => {
-    if (!plainKey(event) || !["ArrowLeft", "ArrowRight"].includes(event.key)) return;
-    const all = [...line.children], at = all.indexOf(event.target) + (event.key === "ArrowRight" ? 1 : -1);
+    const all = [...line.children];
+    const to = plainKey(event) && !/^(Arrow(Up|Down)|Page)/.test(event.key) && step(event.key, [0, all.indexOf(event.target)], [1, all.length]);
+    if (!to) return;
     event.preventDefault();
-    all[Math.max(0, Math.min(all.length - 1, at))].focus();
+    all[to[1]].focus();
+  });
+  line.addEventListener("focusin", ({ target }) => {
+    [...line.children].forEach((button, place) => {
+      button.tabIndex = button === target ? 0 : -1;
+      if (button === target) stage.spots.sentence = place;
+    });
   });
   return line;
 }
@@ -64,7 +93,7 @@ function overview(data, result, inputs, stage) {
     return `layer ${layer}, head ${head}: “${data.tokens[result.token]}” looks most at “${data.tokens[best]}” (${percent(weights[best])}); over the sentence ${kindOf(facts)}`;
   };
   const top = 24, cells = [], y = (row) => top + row * (tall + gap) + lines[row][0] * (blocks > 1 ? 8 : 0);
-  const grid = svg("g", { role: "grid", "aria-label": `Where “${data.tokens[result.token]}” looks: rows are layers, columns are heads`, ...NO_STOP });
+  const grid = svg("g", { role: "grid", "aria-label": `Where “${data.tokens[result.token]}” looks: rows are layers, columns are heads, both counted from 0`, ...NO_STOP });
   lines.forEach(([layer], row) => {
     const line = svg("g", { role: "row" });
     cells.push([]);
@@ -156,15 +185,15 @@ function view(result, inputs, stage) {
   const facts = data.facts[layer][head];
   return {
     draw: [sentence(data, result, stage), overview(data, result, inputs, stage),
-      html("p", { class: "v-title" }, `Layer ${layer}, head ${head}`), figures(data, result, inputs), matrix(data, result, inputs, stage)],
+      html("p", { class: "v-title" }, `Layer ${layer}, head ${head} (counted from 0)`), figures(data, result, inputs), matrix(data, result, inputs, stage)],
     outputs: { token: `${result.token}: ${token}` },
     limits: { token: data.tokens.length - 1 },
     table: {
-      caption: `Layer ${layer}, head ${head}: where “${token}” looks`,
+      caption: `Layer ${layer}, head ${head} (counted from 0): where “${token}” looks`,
       columns: ["key", "weight"],
       rows: data.tokens.map((key, place) => [`${key} (${place})`, fixed(result.row[place], 4)]),
     },
-    words: `In layer ${layer}, head ${head}, “${token}” looks most at “${data.tokens[best]}” (${percent(result.row[best])}). `
+    words: `In layer ${layer}, head ${head} (both counted from 0), “${token}” looks most at “${data.tokens[best]}” (${percent(result.row[best])}). `
       + `Over the sentence this head ${kindOf(facts)}; its entropy is ${fixed(facts.entropy, 2)} of ${fixed(result.most, 2)} bits.`,
   };
 }
