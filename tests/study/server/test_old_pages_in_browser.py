@@ -73,7 +73,7 @@ def test_a_page_that_was_open_while_a_card_changed_keeps_what_was_seen(learner, 
         page.keyboard.press("Space")
         change(folder)
         server.site._looked = -1e9
-        server.site.shown()
+        server.site.look()
         server.site.wait()
         page.keyboard.press("4")
         waits_for(page, "1 review today")

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 import time
 from datetime import UTC, datetime
 
@@ -10,6 +11,7 @@ from served import Served
 from small_guide import QUIZ, small_guide, store_formulas, write_guide
 
 from headwise.study.content import GuideError, load_guide
+from headwise.study.progress import Store
 from headwise.study.publishing import publish_guide
 from headwise.study.server import pages
 from headwise.study.server.build import build
@@ -33,7 +35,7 @@ def site_of(folder, cache, builder=build):
 
 
 def page(site):
-    return (site.shown().pages / "second" / "index.html").read_text(encoding="utf-8")
+    return (site.look().pages / "second" / "index.html").read_text(encoding="utf-8")
 
 
 def test_pages_are_built_once_and_taken_from_the_cache_after(guide, tmp_path):
@@ -59,7 +61,7 @@ def test_a_changed_guide_is_built_again_while_the_old_pages_are_served(guide, tm
         "activities/20-second.md",
         text.replace("Heads are joined", "Heads are laid side by side"),
     )
-    site.shown()
+    site.look()
     site.wait()
     assert "Heads are laid side by side" in page(site)
     assert told == ["The guide has changed: its pages are built again."]
@@ -69,7 +71,7 @@ def test_a_guide_that_breaks_keeps_its_old_pages_and_the_error_is_told(guide, tm
     site, told = site_of(guide.folder, tmp_path / "cache")
     before = site.shown()
     later(guide.folder, "activities/14-first.quiz.toml", QUIZ.replace('kind = "single"', 'kind = "singel"'))
-    site.shown()
+    site.look()
     site.wait()
     assert site.shown() == before
     assert "14-first.quiz.toml:" in told[0]
@@ -77,7 +79,7 @@ def test_a_guide_that_breaks_keeps_its_old_pages_and_the_error_is_told(guide, tm
     later(
         guide.folder, "activities/14-first.quiz.toml", QUIZ.replace("How many heads?", "How many are they?")
     )
-    site.shown()
+    site.look()
     site.wait()
     assert site.shown() != before
 
@@ -118,7 +120,7 @@ def test_pages_that_are_being_served_stay_when_another_server_tidies(guide, tmp_
     site, _ = site_of(guide.folder, tmp_path / "cache")
     home = site.shown().pages.parent
     aged(home)
-    site.shown()  # somebody reads a page
+    site.look()  # somebody reads a page
     text = (guide.folder / "activities" / "20-second.md").read_text()
     later(guide.folder, "activities/20-second.md", text.replace("joined", "joint"))
     other, _ = site_of(guide.folder, tmp_path / "cache")
@@ -138,7 +140,7 @@ def test_gone_pages_of_a_broken_guide_come_back_when_it_is_mended(guide, tmp_pat
     shutil.rmtree(tmp_path / "cache")
     later(guide.folder, "activities/14-first.quiz.toml", QUIZ.replace('kind = "single"', 'kind = "singel"'))
     for _ in range(3):
-        site.shown()
+        site.look()
     assert len(told) == 1
     assert "14-first.quiz.toml:" in told[0]
     later(guide.folder, "activities/14-first.quiz.toml", QUIZ)
@@ -202,11 +204,109 @@ def test_a_frozen_version_is_graded_by_its_own_key_and_answers_carry_over(tmp_pa
         server.close()
 
 
+def count(monkeypatch, name):
+    calls, real = [], getattr(pages, name)
+    monkeypatch.setattr(pages, name, lambda *given: calls.append(given) or real(*given))
+    return calls
+
+
 def test_a_change_is_looked_for_once_a_second_at_most(guide, tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "LOOK_EVERY", 60.0)
     site, _ = site_of(guide.folder, tmp_path / "cache")
-    looks = []
-    monkeypatch.setattr(pages, "stamp", lambda folder: looks.append(time.monotonic()) or "other")
+    looks = count(monkeypatch, "glance")
     for _ in range(50):
-        site.shown()
+        site.look()
     assert looks == []
+
+
+def test_the_guide_is_looked_at_only_for_pages(server, monkeypatch):
+    looks, contents = count(monkeypatch, "glance"), count(monkeypatch, "stamp")
+    for path in ("static/guide.css", "static/quiz.js", "visuals/first-mask.json", "search.json"):
+        assert server.get(f"/g/small/{path}")[0] == 200
+    for path in ("/api/progress", "/api/queue?deck=deck"):
+        assert server.get(path)[0] == 200
+    assert looks == []
+    for path in ("", "first/", "first/index.html", "first"):
+        assert server.get(f"/g/small/{path}")[0] in (200, 308)
+    assert len(looks) == 4
+    assert contents == []  # no file has another time or size
+
+
+def test_while_one_looks_at_the_guide_others_get_their_answers(guide, tmp_path, monkeypatch):
+    site, _ = site_of(guide.folder, tmp_path / "cache")
+    looking, go_on, real = threading.Event(), threading.Event(), pages.glance
+
+    def slow(folder):
+        looking.set()
+        assert go_on.wait(60)
+        return real(folder)
+
+    monkeypatch.setattr(pages, "glance", slow)
+    reader = threading.Thread(target=site.look)
+    reader.start()
+    assert looking.wait(60)
+    assert site.shown().id == "small"  # it would wait for ever behind a lock
+    go_on.set()
+    reader.join(60)
+    assert not reader.is_alive()
+
+
+def test_the_key_of_pages_is_what_they_are_made_of(guide, monkeypatch, tmp_path):
+    first = pages.stamp(guide.folder)
+    os.utime(guide.folder / "guide.toml", (1, 1))
+    assert pages.stamp(guide.folder) == first  # another time alone is no change
+    copy = shutil.copytree(guide.folder, tmp_path / "elsewhere")
+    assert pages.stamp(copy) == first
+    text = (copy / "guide.toml").read_text()
+    (copy / "guide.toml").write_text(text.replace("everything", "anything"))
+    assert len({pages.stamp(copy), first}) == 2
+    (copy / "guide.toml").write_text(text)
+    (copy / "guide.toml").rename(copy / "other.toml")
+    assert pages.stamp(copy) != first
+    monkeypatch.setattr(pages, "library", lambda: "another torch")
+    assert pages.stamp(guide.folder) != first
+
+
+@pytest.mark.parametrize("file", ["attention.py", "masks/causal.py", "study/static/guide.css"])
+def test_pages_go_stale_with_any_file_of_the_library(tmp_path, monkeypatch, file):
+    """Outputs and numbers come from all of headwise, not from its study room alone."""
+    package = tmp_path / "headwise"
+    for name in ("__init__.py", "attention.py", "masks/causal.py", "study/static/guide.css"):
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text("1")
+    monkeypatch.setattr(pages.headwise, "__file__", str(package / "__init__.py"))
+    now = pages.library.__wrapped__
+    first = now()
+    (package / "__pycache__").mkdir()
+    (package / "__pycache__" / "attention.pyc").write_text("compiled")
+    assert now() == first
+    (package / file).write_text("2")
+    assert now() != first
+
+
+@pytest.mark.parametrize("name", ["torch", "fsrs"])
+def test_pages_go_stale_with_another_version_of_what_computes(monkeypatch, name):
+    real = pages.metadata.version
+    first = pages.library.__wrapped__()
+    monkeypatch.setattr(pages.metadata, "version", lambda one: "0.0.1" if one == name else real(one))
+    assert pages.library.__wrapped__() != first
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+def test_other_accounts_can_not_read_keys_and_progress(guide, tmp_path):
+    old = os.umask(0o022)
+    try:
+        site, _ = site_of(guide.folder, tmp_path / "cache")
+        Store(tmp_path / "data" / "progress.sqlite3").close()
+        (tmp_path / "data" / "older.sqlite3").touch(0o644)
+        Store(tmp_path / "data" / "older.sqlite3").close()
+    finally:
+        os.umask(old)
+    home = site.shown().pages.parent
+    assert [path.stat().st_mode & 0o777 for path in (home, home.parent)] == [0o700, 0o700]
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+    files = sorted((tmp_path / "data").iterdir())
+    assert {path.name: path.stat().st_mode & 0o777 for path in files} == {
+        "older.sqlite3": 0o600,
+        "progress.sqlite3": 0o600,
+    }

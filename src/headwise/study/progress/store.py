@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -138,7 +140,8 @@ class Store:
         return self._connection
 
     def _open(self) -> None:
-        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._make_private()
         connection = sqlite3.connect(
             self.file, timeout=WAIT, isolation_level=None, check_same_thread=False, cached_statements=256
         )
@@ -150,6 +153,15 @@ class Store:
         self._connection = connection
         found = self.file.stat()
         self._identity = (found.st_dev, found.st_ino)
+
+    def _make_private(self) -> None:
+        """Make the file one that other accounts can't read; SQLite gives its own files beside it the same
+        mode. Where that fails, SQLite tells why."""
+        with contextlib.suppress(OSError):
+            os.close(os.open(self.file, os.O_RDONLY | os.O_CREAT, 0o600))
+            mode = stat.S_IMODE(self.file.stat().st_mode)
+            if mode & 0o077:  # made by an earlier headwise
+                self.file.chmod(mode & 0o700)
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         self._check_ours(connection)

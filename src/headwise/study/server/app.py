@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from starlette.applications import Starlette
@@ -46,7 +47,8 @@ def _page(api: Api, request: Request) -> Response:
     path = request.path_params.get("path")
     if path is None:
         return RedirectResponse(f"{quote(request.url.path)}/", 308)
-    pages = site.shown().pages
+    asks_for_page = not PurePosixPath(path).suffix or path.endswith((".html", "/"))
+    pages = (site.look() if asks_for_page else site.shown()).pages
     file = files.find(pages, path)
     if file is None:
         if files.is_folder(pages, path):

@@ -1,8 +1,9 @@
 """A guide as the server shows it: pages built into a cache, keys of its questions kept beside them.
 
-The pages are built again when a file of the guide or of this package changes, or when they are gone from
-the cache. Until new ones are whole, the old ones stay; a guide with an error keeps them, and the error is
-printed.
+Pages show what the guide's files say and what headwise computes. So they are built again when the content of
+one of the guide's files changes, when headwise or a package that it computes with is another, or when they
+are gone from the cache. Until new ones are whole, the old ones stay; a guide with an error keeps them, and
+the error is printed.
 """
 
 from __future__ import annotations
@@ -12,14 +13,18 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import headwise
 from headwise.study.errors import GuideError
 
 OLD = 24 * 60 * 60
@@ -29,6 +34,9 @@ FRONT = "index.html"
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at the guide's files."""
+
+PACKAGES = ("torch", "fsrs", "jinja2", "markdown-it-py", "mdit-py-plugins", "pygments")
+"""Pages and numbers depend on their versions."""
 
 
 @dataclass(frozen=True)
@@ -74,24 +82,40 @@ class Site:
         self._tell = tell
         self._lock = threading.Lock()
         self._looked = time.monotonic()
+        self._seen = glance(folder)
         self._stamp = stamp(folder)
         self._building: threading.Thread | None = None
         self._lost = ""  # the stamp for which pages that are gone couldn't be built again
         self._shown = self._first()
 
     def shown(self) -> Shown:
-        """The newest pages that are whole. Where the guide has changed, others are built from now on."""
-        with self._lock:
-            if self._building is None and time.monotonic() - self._looked >= LOOK_EVERY:
-                self._looked = time.monotonic()
-                found = stamp(self.folder)
-                if self._gone():
-                    self._bring_back(found)
-                elif found != self._stamp:
-                    self._stamp = found
-                    self._building = threading.Thread(target=self._again, args=(found,), daemon=True)
-                    self._building.start()
-            return self._shown
+        """The newest pages that are whole."""
+        return self._shown
+
+    def look(self) -> Shown:
+        """The same, after a look at the guide, for whoever opens a page: where it has changed, other pages
+        are built from now on."""
+        if self._looks_late():
+            with self._lock:
+                if self._looks_late():  # nobody else has looked meanwhile
+                    self._look()
+                    self._looked = time.monotonic()
+        return self._shown
+
+    def _looks_late(self) -> bool:
+        return self._building is None and time.monotonic() - self._looked >= LOOK_EVERY
+
+    def _look(self) -> None:
+        gone, seen = self._gone(), glance(self.folder)
+        if not gone and seen == self._seen:
+            return
+        found, self._seen = stamp(self.folder), seen
+        if gone:
+            self._bring_back(found)
+        elif found != self._stamp:
+            self._stamp = found
+            self._building = threading.Thread(target=self._again, args=(found,), daemon=True)
+            self._building.start()
 
     def wait(self) -> None:
         """Until no pages are being built."""
@@ -147,12 +171,12 @@ class Site:
         shown = _whole(home)
         if shown is None:
             self._cache.mkdir(parents=True, exist_ok=True)
+            self._cache.chmod(0o700)  # keys of questions are beside the pages
             scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=self._cache))
             try:
                 (scratch / "pages").mkdir()
                 held = self._build(self.folder, scratch / "pages")
                 (scratch / "guide.json").write_text(json.dumps(held), encoding="utf-8")
-                scratch.chmod(0o755)
                 if home.exists() and _whole(home) is None:  # what is left of pages that somebody deleted
                     self._remove(home)
                 with contextlib.suppress(OSError):  # another server was faster: its pages are the same
@@ -216,17 +240,39 @@ def read(home: Path) -> Shown:
     )
 
 
+def glance(folder: Path) -> list[tuple[str, int, int]]:
+    """Name, time and size of each file of a guide: while they are the same, so are the contents."""
+    found = []
+    for path in _files(folder):
+        with contextlib.suppress(OSError):  # an editor's file, gone in the meantime
+            status = path.stat()
+            found.append((str(path), status.st_mtime_ns, status.st_size))
+    return found
+
+
 def stamp(folder: Path) -> str:
-    """Changes whenever a file of the guide or of this package does."""
-    digest = hashlib.sha256()
-    for root in (folder, Path(__file__).parent.parent):
-        for path in sorted(root.rglob("*")):
-            if "__pycache__" in path.parts:
-                continue
-            try:
-                found = path.stat()
-            except OSError:  # an editor's file, gone in the meantime
-                continue
-            if not path.is_dir():
-                digest.update(f"{path}\0{found.st_mtime_ns}\0{found.st_size}\n".encode())
-    return digest.hexdigest()[:24]
+    """Changes whenever the content of a file of the guide does, or what pages are made by."""
+    return _contents(folder, library())[:24]
+
+
+@lru_cache(maxsize=1)
+def library() -> str:
+    """What pages are made by: all of headwise, from which outputs and numbers come, as it was when this began
+    to run; and the versions of the packages that have a say in them."""
+    versions = [f"{name} {metadata.version(name)}" for name in PACKAGES]
+    return _contents(Path(headwise.__file__).parent, "\n".join([sys.version, *versions]))
+
+
+def _contents(folder: Path, first: str) -> str:
+    digest = hashlib.sha256(first.encode())
+    for path in _files(folder):
+        with contextlib.suppress(OSError):
+            content = path.read_bytes()
+            name = path.relative_to(folder).as_posix()
+            digest.update(f"{len(name)} {name} {len(content)}\n".encode(errors="surrogateescape"))
+            digest.update(content)
+    return digest.hexdigest()
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)

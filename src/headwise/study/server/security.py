@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from headwise.study.render.environment import POLICY
 from headwise.study.server.answered import Json, failure
 
-HOSTS = ("127.0.0.1", "localhost", "[::1]")
+HOSTS = ("127.0.0.1", "localhost")
 _HOST = re.compile(rf"(?:{'|'.join(re.escape(host) for host in HOSTS)})(?::[0-9]{{1,5}})?")
 
 HEADERS = {
