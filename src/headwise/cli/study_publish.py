@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headwise.cli.errors import one_line_errors
+from headwise.cli.errors import UserError, one_line_errors
 from headwise.cli.study_build import first_fault
 
 
@@ -26,4 +26,6 @@ def publish(
             version = publish_guide(load_guide(guide), note)
         except GuideError as error:
             raise first_fault(error, guide) from error
+        except OSError as error:
+            raise UserError(f"{error.filename or guide}: {error.strerror or error}") from error
         typer.echo(f"version {version.number} is published: {guide / 'versions' / f'{version.number}.json'}")

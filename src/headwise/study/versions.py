@@ -11,6 +11,7 @@ changed, taken away or published a second time unnoticed.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -150,7 +151,6 @@ def check(folder: Path) -> list[GuideError]:
                 )
             )
             break
-    used = set()
     previous: dict[int, str] = {}
     for number in found:
         try:
@@ -160,29 +160,31 @@ def check(folder: Path) -> list[GuideError]:
             continue
         previous[number] = listed.previous
         for name, key in listed.files.items():
-            used.add(key)
             try:
                 _content(folder, number, name, key)
             except GuideError as error:
                 errors.append(error)
-    errors += seal.broken(folder / HOME, found, previous)
-    errors += [
-        GuideError("no version holds this file: delete it", str(path))
-        for path in _stored(folder)
-        if path.name not in used
-    ]
-    return errors
+    return errors + seal.broken(folder / HOME, found, previous)
+
+
+def orphans(folder: Path) -> list[Path]:
+    """Stored files that no version holds: what a publishing that failed left behind. They do no harm."""
+    try:
+        used = {key for number in numbers(folder) for key in manifest(folder, number).files.values()}
+    except GuideError:
+        return []  # who knows what that manifest holds
+    home = folder / HOME
+    begun = sorted(home.glob(".*.new-*")) if home.is_dir() else []
+    return begun + [path for path in _stored(folder) if path.name not in used]
 
 
 def publish(guide: Guide, files: Mapping[str, bytes], version: Version) -> None:
-    """Freeze files as a version.
+    """Freeze files as a version. What an earlier publishing that failed left behind is taken away afterwards.
 
     Raises:
-        GuideError: the version exists, isn't the next one, versions that exist aren't as they were, or files
-            are stored that belong to none.
+        GuideError: the version exists, isn't the next one, versions that exist aren't as they were, or the
+            disk refuses; then there is no new version, and the earlier ones are as they were.
     """
-    from headwise.training.files import replace_file  # only now: torch takes a while to import
-
     home = guide.folder / HOME
     target = home / f"{version.number}.json"
     known = numbers(guide.folder)
@@ -207,14 +209,49 @@ def publish(guide: Guide, files: Mapping[str, bytes], version: Version) -> None:
         },
         files={name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())},
     )
+    left = orphans(guide.folder)  # as it is before: what somebody else publishes meanwhile is not among them
+    try:
+        _write(guide.folder, made, files)
+    except OSError as error:
+        raise GuideError(
+            f"version {version.number} isn't published: {error.filename or home}: {error.strerror or error}. "
+            f"Earlier versions are as they were; mend this, and publish again",
+            str(target),
+        ) from error
+    _sweep(left, set(made.files.values()))
+
+
+def _write(folder: Path, made: Manifest, files: Mapping[str, bytes]) -> None:
+    """Contents first, then the manifest, without which there is no version, then what seals it."""
+    from headwise.training.files import replace_file  # only now: torch takes a while to import
+
     for name, content in files.items():
-        path = _path(guide.folder, made.files[name])
-        if not path.is_file():
+        path = _path(folder, made.files[name])
+        if not (path.is_file() and path.read_bytes() == content):
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(path, content)
+    target = folder / HOME / f"{made.version}.json"
     text = msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n"
-    _write_new(target, text)  # without it there is no version
-    replace_file(home / seal.NEWEST, seal.written(version.number, text))
+    _write_new(target, text)
+    newest = folder / HOME / seal.NEWEST
+    before = newest.read_bytes() if newest.exists() else None
+    try:
+        replace_file(newest, seal.written(made.version, text))
+    except BaseException:  # Ctrl-C too; a kill between the two is told by `check`, with what to do
+        target.unlink()
+        if before is None:
+            newest.unlink(missing_ok=True)
+        elif newest.read_bytes() != before:
+            newest.write_bytes(before)
+        raise
+
+
+def _sweep(left: list[Path], used: set[str]) -> None:
+    for path in left:
+        if path.name not in used:
+            with contextlib.suppress(OSError):  # another time, then
+                path.unlink()
+                path.parent.rmdir()
 
 
 def next_version(folder: Path, note: str, now: datetime | None = None) -> Version:
@@ -274,8 +311,25 @@ def _write_new(path: Path, content: bytes) -> None:
     scratch = path.with_name(f".{path.name}.new-{os.getpid()}")
     try:
         write_durably(scratch, content)
-        os.link(scratch, path)
+        try:
+            os.link(scratch, path)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without hard links
+            _create(path, content)
     except FileExistsError:
         raise GuideError("this version exists, and a version is never altered", str(path)) from None
     finally:
         scratch.unlink(missing_ok=True)
+
+
+def _create(path: Path, content: bytes) -> None:
+    """The same where files can't have two names; only a kill can leave a part of the file."""
+    with path.open("xb") as file:
+        try:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
