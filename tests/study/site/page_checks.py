@@ -20,12 +20,6 @@ class Seen:
     sideways: list[str] = field(default_factory=list)
     headings: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Of each page: how many h1 and main."""
-    bytes: dict[str, int] = field(default_factory=dict)
-    """Of each page: what it and all that it loaded weigh, fonts left out."""
-
-
-_BYTES = """[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
-    .filter((one) => !one.name.endsWith('.woff2')).reduce((sum, one) => sum + one.decodedBodySize, 0)"""
 
 
 def unfold(page):
@@ -43,7 +37,6 @@ def survey(visit, paths):
     seen = Seen()
     for path in paths:
         page = visit.open(path)
-        seen.bytes[path] = page.evaluate(_BYTES)
         seen.headings[path] = page.locator("h1").count(), page.locator("main").count()
         unfold(page)
         seen.violations += [f"{path} {one}" for one in violations_in_both_themes(page, themed(page))]

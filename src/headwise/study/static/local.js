@@ -4,11 +4,19 @@
 
 import * as days from "./days.js";
 import { grade } from "./grade.js";
-import { queueOf } from "./queue.js";
-import { fold } from "./schedule.js";
 import { Problem, page } from "./study.js";
 import { COLUMNS, FORMAT, SETTINGS, VERSION, checkGiven, checkSettings, readExport } from "./transfer.js";
 import { words } from "./waits.js";
+
+// The scheduler weighs more than all else here, and a lesson asks for no review: it comes with the first queue.
+let fold, queueOf;
+async function scheduled() {
+  try {
+    [{ fold }, { queueOf }] = await Promise.all([import("./schedule.js"), import("./queue.js")]);
+  } catch {
+    throw new Problem("unreachable", "The scheduler (schedule.js) can’t be read; nothing was saved. Try again.");
+  }
+}
 
 const PREFIX = "headwise-study/";
 const NOTICEABLE = 60_000;
@@ -130,6 +138,7 @@ export const local = {
   },
 
   async queue(deck, cards) {
+    await scheduled();
     const clock = Date.now();
     const found = log();
     return queueOf(cards, found, settings(), clock, setBack(found.reviews.at(-1)?.at, clock));
@@ -152,6 +161,7 @@ export const local = {
   },
 
   async review({ id, card, rev, rating, expects, duration, deck, cards }) {
+    await scheduled();
     return alone(async () => {
       const clock = Date.now();
       const before = known("reviews", id);
@@ -172,6 +182,7 @@ export const local = {
   },
 
   async undo({ id, undoes, deck, cards }) {
+    await scheduled();
     return alone(async () => {
       const review = known("reviews", undoes);
       if (!review) throw new Problem("refused", "There is no such review to undo.");
