@@ -168,7 +168,7 @@ def test_ten_reviews_and_an_undo(server):
     queue = server.get("/api/queue?deck=deck")[2]
     assert [one["card"] for one in queue["cards"]] == ["card-one", "card-two"]
     for number in range(10):
-        due = queue["cards"][0]
+        due = (queue["cards"] or queue["ahead"])[0]  # rated "again", both come a little later
         status, _, body = server.post(
             "/api/reviews",
             {
