@@ -75,6 +75,11 @@ def read_progress(file: Path, profile: str) -> None:
     known = {kind: read[kind] - fresh[kind] for kind in read}
     typer.echo(f"{file}: read {_counted(read)}")
     whose = f"Profile {profile!r}{' (new)' if new else ''}"
+    if added["ahead"]:
+        typer.echo(
+            f"{added['ahead']} of the entries were written under a later clock than this one, and count from "
+            "now. If the clock of this machine is behind, set it right and import the file again."
+        )
     known_already = f"known already: {_counted(known)}; refused: nothing"
     typer.echo(
         f"{whose}: added {_counted(fresh)}; {known_already}. Its settings are now those of the file. "

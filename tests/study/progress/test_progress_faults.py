@@ -116,7 +116,7 @@ def test_a_page_that_was_overwritten_is_told(tmp_path):
     for place in range(4096, len(content), 4096):
         content[place : place + 64] = b"\xff" * 64
     file.write_bytes(content)
-    with pytest.raises(Damaged, match="import your last export"):
+    with pytest.raises(Damaged, match="if you have exported your progress, import that file"):
         table(Store(file), "reviews")
 
 

@@ -23,7 +23,6 @@ from headwise.study.progress import (
     undo_review,
 )
 from headwise.study.progress import store as store_module
-from headwise.study.progress.days import written
 
 
 def answer(store, question, given, correct, at, rev=1):
@@ -74,7 +73,7 @@ def test_what_was_exported_restores_all_after_a_loss(filled, tmp_path):
     text = json.dumps(everything(filled))
     fresh = Store(tmp_path / "fresh.sqlite3")
     added = import_text(fresh, text, clock=LATER)
-    assert added == {"known": 0, "reviews": 6, "undos": 1, "answers": 3, "marks": 1}
+    assert added == {"known": 0, "ahead": 0, "reviews": 6, "undos": 1, "answers": 3, "marks": 1}
     assert everything(fresh) == everything(filled)
     assert states(fresh) == states(filled)
     assert latest_answers(fresh, GUIDE) == latest_answers(filled, GUIDE)
@@ -136,18 +135,6 @@ FAULTS = {
     "a time without zone": (
         broken(lambda made: made["reviews"][0].update(at="2026-11-30T12:00:00.000")),
         "no instant",
-    ),
-    "a time after the year 9999 less a little": (
-        broken(lambda made: made["reviews"][0].update(at="9999-12-31T23:59:59.999Z")),
-        "reviews, number 1: at 9999-12-31T23:59:59.999Z lies more than a day after now",
-    ),
-    "a clock more than a day ahead": (
-        broken(lambda made: made["reviews"][1].update(clock=written(LATER + DAY + 1))),
-        "reviews, number 2: clock .* lies more than a day after now",
-    ),
-    "an undo of tomorrow's tomorrow": (
-        broken(lambda made: made["undos"][0].update(at=written(LATER + 2 * DAY))),
-        "undos, number 1: at ",
     ),
     "a time before 1970": (
         broken(lambda made: made["marks"][0].update(at="1969-12-31T23:59:59.999Z")),
@@ -232,15 +219,6 @@ def test_a_mark_can_be_taken_back(filled):
     add_mark(filled, id=new_id(), guide=GUIDE, activity="first", done=False, clock=NOON + 1)
     assert latest_marks(filled, GUIDE) == {"first": False}
     assert len(table(filled, "marks")) == 2
-
-
-def test_a_clock_that_is_a_little_ahead_is_taken(filled, tmp_path):
-    made = everything(filled)
-    made["marks"][0]["at"] = written(LATER + DAY)
-    made["answers"][0]["at"] = "1970-01-01T00:00:00.000Z"
-    fresh = Store(tmp_path / "fresh.sqlite3")
-    assert import_progress(fresh, made, clock=LATER)["marks"] == 1
-    fresh.close()
 
 
 def test_an_import_computes_only_the_cards_that_it_touches(filled, tmp_path, monkeypatch):

@@ -133,3 +133,26 @@ def test_trying_again_keeps_the_instant_of_the_rating(learner, server):
     (found,) = kept(server).values()
     assert found["at"] == instant(server, when)
     assert waiting(page) == []
+
+
+@pytest.mark.browser
+def test_a_decks_page_asks_for_no_card_before_all_that_waits_is_sent(learner, server):
+    here = learner(f"{server.address}/g/small")
+    page = here.open("")
+    now = server.api.clock()
+    for number, card in enumerate(("card-one", "card-two")):
+        put(
+            page, f"wait-0000{number}", "/reviews", now - DAY + number, **{**a_review(card=card), "rating": 4}
+        )
+    asked = []
+    page.on("request", lambda request: asked.append(request.url.split("/api/")[-1].split("?")[0]))
+    here.context.route("**/api/reviews", lambda route: (page.wait_for_timeout(300), route.continue_()))
+    here.open("deck/")
+    page.wait_for_function("document.querySelector('.review-end')")
+    assert [name for name in asked if name in ("progress", "reviews", "queue")] == [
+        "progress", "reviews", "reviews", "progress", "queue"
+    ]  # fmt: skip
+    assert "No card is due now" in page.locator(".review-counts").inner_text()
+    assert "2 entries that had not reached the server" in page.locator("[data-told]").inner_text()
+    assert waiting(page) == []
+    assert len(kept(server)) == 2

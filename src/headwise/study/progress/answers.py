@@ -7,7 +7,7 @@ from typing import Any
 
 from headwise.study.progress import checks
 from headwise.study.progress.errors import Refused
-from headwise.study.progress.store import Store
+from headwise.study.progress.store import Store, counted
 
 
 def add_answer(
@@ -58,8 +58,8 @@ def latest_answers(store: Store, guide: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     with store.reading() as connection:
         rows = connection.execute(
-            "SELECT id, question, rev, given, correct, score, seed, at FROM answers WHERE guide = ? "
-            "ORDER BY at, seq",
+            f"SELECT id, question, rev, given, correct, score, seed, {counted('answers')} AS counts "
+            "FROM answers WHERE guide = ? ORDER BY counts, seq",
             (guide,),
         ).fetchall()
     for id, question, rev, given, correct, score, seed, at in rows:
@@ -104,6 +104,6 @@ def latest_marks(store: Store, guide: str) -> dict[str, bool]:
     """Which activities are marked as done."""
     with store.reading() as connection:
         rows = connection.execute(
-            "SELECT activity, done FROM marks WHERE guide = ? ORDER BY at, seq", (guide,)
+            f"SELECT activity, done FROM marks WHERE guide = ? ORDER BY {counted('marks')}, seq", (guide,)
         ).fetchall()
     return {activity: bool(done) for activity, done in rows}

@@ -82,8 +82,9 @@ def instant(when: datetime) -> int:
 
 
 def written(at: int) -> str:
-    """An instant as files have it: 2026-11-30T12:00:00.000Z."""
-    return utc(at).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """An instant as files have it: 2026-11-30T12:00:00.000Z. One before 1970, or after the year 9999, as the
+    nearest that `read` takes: a clock may say anything."""
+    return utc(max(at, 0)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def read(text: object) -> int:

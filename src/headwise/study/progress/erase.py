@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from headwise.study.progress import schema
+from headwise.study.progress.backups import forget_backups
 from headwise.study.progress.store import Store
 
 KINDS = ("reviews", "answers", "marks")
@@ -19,7 +20,8 @@ def kept(store: Store) -> dict[str, int]:
 
 def erase_progress(store: Store) -> dict[str, int]:
     """Erase all reviews, undos, answers and marks, of all guides; how many there were, by `KINDS`. Settings
-    stay, and so do the files of other profiles. What was erased is overwritten on the disk.
+    stay, and so do the files of other profiles. What was erased is overwritten on the disk, and copies of the
+    file are deleted.
 
     Other programs may have the file open: a rating of what they still show is refused as a conflict.
 
@@ -32,6 +34,8 @@ def erase_progress(store: Store) -> dict[str, int]:
         for statement in schema.erasing():
             connection.execute(statement)
     store.flush()
+    with store.told():
+        forget_backups(store.file)
     return found
 
 

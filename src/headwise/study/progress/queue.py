@@ -11,7 +11,7 @@ from headwise.study.progress import days, waits
 from headwise.study.progress.reviews import set_back
 from headwise.study.progress.schedule import CardState, previews
 from headwise.study.progress.settings import read_settings
-from headwise.study.progress.store import Store, states_of
+from headwise.study.progress.store import Store, counted, states_of
 
 AHEAD = 20 * 60 * 1000
 """A card that is being learnt may be reviewed this much early (milliseconds), if the learner wants to."""
@@ -122,9 +122,9 @@ def queue(
         states = states_of(connection, guide)
         start = days.starts(days.day_of(clock, settings.day_start, zone), settings.day_start, zone)
         done = connection.execute(
-            "SELECT count(*) FROM reviews WHERE guide = ? AND at >= ? "
+            f"SELECT count(*) FROM reviews WHERE guide = ? AND at >= ? AND {counted('reviews')} >= ? "
             "AND id NOT IN (SELECT undoes FROM undos)",
-            (guide, start),
+            (guide, start, start),
         ).fetchone()[0]
         latest = connection.execute("SELECT max(last) FROM states").fetchone()[0]
         heads = connection.execute(

@@ -24,7 +24,7 @@ RELEARNING_STEPS = (timedelta(minutes=10),)
 MOST_STABLE = 36_500.0
 """Days. ts-fsrs, which plans in the browser, lets a stability grow no further, and a card waits no longer."""
 
-LAWS = f"fsrs {version('fsrs')}, retention {RETENTION}, 2"
+LAWS = f"fsrs {version('fsrs')}, retention {RETENTION}, 3"
 """Changes when a fold gives other states than before: kept states are then computed again."""
 
 _BASE = datetime(1, 1, 1, tzinfo=UTC)

@@ -50,6 +50,13 @@ CREATE TABLE marks (
     done INTEGER NOT NULL CHECK (done IN (0, 1)),
     at INTEGER NOT NULL
 );
+-- What counts from another instant than it was written with: it was imported from under a later clock
+CREATE TABLE IF NOT EXISTS arrivals (
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    at INTEGER NOT NULL,             -- when it was imported
+    PRIMARY KEY (kind, id)
+) WITHOUT ROWID;
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- What the log amounts to: computed from it, and computed again whenever in doubt
@@ -72,6 +79,11 @@ CREATE TABLE states (
 """
 
 
+def added() -> list[str]:
+    """What files that were made earlier may lack, and older versions pass by."""
+    return [part.strip() for part in TABLES.split(";\n") if "IF NOT EXISTS" in part]
+
+
 def guards() -> list[str]:
     """What makes a log of a table: the database refuses to change or remove a row."""
     return [
@@ -85,7 +97,7 @@ def guards() -> list[str]:
 def erasing() -> list[str]:
     """What empties the logs and what follows from them, and guards them again; run in one transaction."""
     made = [f"DROP TRIGGER {table}_no_{verb}" for table in LOGS for verb in ("update", "delete")]
-    made += [f"DELETE FROM {table}" for table in (*LOGS, "states", "sqlite_sequence")]
+    made += [f"DELETE FROM {table}" for table in (*LOGS, "arrivals", "states", "sqlite_sequence")]
     return made + guards()
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headwise.study.progress import schema
+from headwise.study.progress import days, schema
+from headwise.study.progress.backups import back_up, backups, broken
 from headwise.study.progress.errors import Damaged, NotSaved, ProgressError
 from headwise.study.progress.schedule import LAWS, CardState, Review, fold
 
@@ -31,7 +32,6 @@ _CODES = {
     "was saved. Try again.",
     sqlite3.SQLITE_LOCKED: "Another program holds the file of progress, so nothing was saved. Try again.",
 }
-_BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class Store:
@@ -65,8 +65,12 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """One look at the file: all queries within see the same state."""
+        """One look at the file: all queries within see the same state. A look within a look, or within a
+        change, is part of that."""
         with self._lock, self.told():
+            if self._connection is not None and self._connection.in_transaction:
+                yield self._connection
+                return
             connection = self._current()
             connection.execute("BEGIN")
             try:
@@ -79,13 +83,19 @@ class Store:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A change that happens as a whole or not at all, and is on the disk when this ends.
 
+        Before the first of a day, the file is copied, see `backups`.
+
         Raises:
             NotSaved, Damaged: nothing was changed.
         """
         with self._lock, self.told():
             connection = self._current()
+            back_up(connection, self.file, days.now())
             connection.execute("BEGIN IMMEDIATE")
             try:
+                # Another version of headwise may have opened the file since, and folded by laws of its own.
+                self._check_ours(connection)
+                _take_up(connection)
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
@@ -110,14 +120,23 @@ class Store:
 
     def _explained(self, error: sqlite3.Error) -> ProgressError:
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-        if code in _BROKEN:
+        if broken(error):
             return Damaged(
-                f"{self.file} is damaged or no file of progress ({error}). It was left as it is: move it "
-                "away, start again, and import your last export."
+                f"{self.file} is damaged or no file of progress ({error}). It was left as it is: "
+                f"{self._way_out()}"
             )
         if code in _CODES:
             return NotSaved(f"{_CODES[code]} The file: {self.file}")
         return ProgressError(f"{self.file}: {error}; nothing was saved.")
+
+    def _way_out(self) -> str:
+        copies = backups(self.file)
+        if not copies:
+            return "move it away and start again; if you have exported your progress, import that file."
+        return (
+            "move it away, with the files beside it whose names begin with its own, and put the latest copy "
+            f"in its place under its name: {copies[0]}"
+        )
 
     def _current(self) -> sqlite3.Connection:
         """The connection; a new one where the file was replaced under it, as restoring a backup does."""
@@ -167,6 +186,10 @@ class Store:
         self._check_ours(connection)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")  # a review that was confirmed survives a power cut
+        connection.execute(
+            "PRAGMA fullfsync = ON"
+        )  # on macOS too, where a plain fsync leaves it to the drive
+        connection.execute("PRAGMA checkpoint_fullfsync = ON")
         if _ready(connection):
             return
         connection.execute("BEGIN IMMEDIATE")
@@ -175,9 +198,7 @@ class Store:
             if _number(connection, "PRAGMA user_version") == 0:
                 for statement in schema.statements():
                     connection.execute(statement)
-            if not _ready(connection):
-                rebuild(connection)
-                connection.execute("INSERT OR REPLACE INTO meta VALUES ('laws', ?)", (LAWS,))
+            _take_up(connection)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -205,6 +226,16 @@ def _ready(connection: sqlite3.Connection) -> bool:
     return laws is not None and laws[0] == LAWS
 
 
+def _take_up(connection: sqlite3.Connection) -> None:
+    """Within a change: add what an earlier headwise didn't know of, and compute the states by this one's
+    laws, if they are others'."""
+    if not _ready(connection):
+        for statement in schema.added():
+            connection.execute(statement)
+        rebuild(connection)
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('laws', ?)", (LAWS,))
+
+
 def _number(connection: sqlite3.Connection, query: str) -> int:
     return int(connection.execute(query).fetchone()[0])
 
@@ -224,6 +255,15 @@ def states_of(connection: sqlite3.Connection, guide: str) -> dict[str, CardState
     """The states of all cards of a guide that were ever reviewed."""
     rows = connection.execute(f"SELECT card, {_FIELDS} FROM states WHERE guide = ?", (guide,))
     return {row[0]: CardState(*row[1:]) for row in rows}
+
+
+def counted(table: str) -> str:
+    """The instant that an entry of a log counts from, in SQL: the one that it was written with, or that of
+    its import from under a later clock."""
+    return (
+        f"coalesce((SELECT arrivals.at FROM arrivals WHERE arrivals.kind = '{table}' "
+        f"AND arrivals.id = {table}.id), {table}.at)"
+    )
 
 
 def keep(connection: sqlite3.Connection, guide: str, card: str, state: CardState | None) -> None:
@@ -252,8 +292,8 @@ def keep(connection: sqlite3.Connection, guide: str, card: str, state: CardState
 def refold(connection: sqlite3.Connection, guide: str, card: str) -> CardState | None:
     """Compute the state of a card from its reviews, and write it down."""
     rows = connection.execute(
-        "SELECT id, at, rating, rev FROM reviews WHERE guide = ? AND card = ? "
-        "AND id NOT IN (SELECT undoes FROM undos) ORDER BY at, id",
+        f"SELECT id, {counted('reviews')} AS counts, rating, rev FROM reviews WHERE guide = ? AND card = ? "
+        "AND id NOT IN (SELECT undoes FROM undos) ORDER BY counts, at, id",
         (guide, card),
     )
     state = fold(Review(*row) for row in rows)

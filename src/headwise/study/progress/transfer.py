@@ -3,6 +3,10 @@
 The static export writes and reads the same file in the browser (static/transfer.js). An import adds what is
 missing, by the ids of the entries, so importing twice changes nothing and the progress of two machines can be
 joined. A file with any fault in it changes nothing at all.
+
+A clock that runs ahead is no fault of a file: entries of later than now are kept as they were written, and
+count from the instant of the import (the table `arrivals`), so that none of them plans a card into a time
+that nobody will see. Importing the file again when the clock is right, or the time has come, sets them right.
 """
 
 from __future__ import annotations
@@ -14,15 +18,16 @@ from typing import Any
 
 from headwise.study.progress import checks, days
 from headwise.study.progress.errors import BadImport, Refused
+from headwise.study.progress.reviews import NOTICEABLE
 from headwise.study.progress.settings import check_settings, read_settings, write_settings
 from headwise.study.progress.store import Store, refold
 
 FORMAT = "headwise-study-progress"
 VERSION = 1
-AHEAD = 24 * 60 * 60 * 1000
-"""How far the clock of another machine may be ahead of this one's (milliseconds)."""
-
 Row = tuple[Any, ...]
+
+LATEST_COUNTS = ("reviews", "answers", "marks")
+"""Kinds of which the latest entry outdoes the others, so that one of later than now would do so for long."""
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "reviews": ("id", "guide", "card", "rev", "rating", "at", "clock", "duration"),
@@ -74,25 +79,32 @@ def import_progress(store: Store, data: object, *, clock: int) -> dict[str, int]
     """Add everything of an export that is not there yet.
 
     Returns:
-        How many entries were added, by kind ("reviews", "undos", "answers", "marks"), and "known": how many
-        were there already.
+        How many entries were added, by kind ("reviews", "undos", "answers", "marks"); "known": how many were
+        there already; "ahead": how many count from now, since they were written under a later clock.
 
     Raises:
         BadImport: there is a fault in it; the message names the entry. Nothing was changed.
         NotSaved, Damaged: see `Store.writing`; nothing was changed.
     """
-    tables, settings = read_export(data, clock)
     with store.writing() as connection:
-        counts = {"known": 0}
+        tables, settings = read_export(data, connection)
+        counts = {"known": 0, "ahead": 0}
         changed: set[str] = set()
         for table, columns in COLUMNS.items():
             counts[table] = 0
             for place, row in enumerate(tables[table]):
-                if _add(connection, table, columns, row, place):
+                if row is not None and _add(connection, table, columns, row, place):
                     counts[table] += 1
                     changed.update(_reviews_of(table, row))
                 else:
                     counts["known"] += 1
+        for table in LATEST_COUNTS:
+            ids = [entry["id"] for entry in data[table]]  # type: ignore[index]  # checked by read_export
+            fresh = {row[0] for row in tables[table] if row is not None}
+            ahead, moved = _arrive(connection, table, ids, fresh, clock)
+            counts["ahead"] += ahead
+            if table == "reviews":
+                changed |= moved
         missing = connection.execute(
             "SELECT undoes FROM undos WHERE undoes NOT IN (SELECT id FROM reviews) LIMIT 1"
         ).fetchone()
@@ -101,6 +113,40 @@ def import_progress(store: Store, data: object, *, clock: int) -> dict[str, int]
         write_settings(connection, settings, clock)
         _refold(connection, changed)
     return counts
+
+
+def _arrive(
+    connection: sqlite3.Connection, table: str, ids: list[str], fresh: set[str], clock: int
+) -> tuple[int, set[str]]:
+    """Let entries of later than now count from now, and those that counted from an earlier import from a
+    later instant, or from when they were written.
+
+    Returns:
+        How many of them lie noticeably after now, and the ids of those that count from another instant than
+        before. Undone reviews count from nothing.
+    """
+    ahead, moved = 0, set()
+    for id in ids:
+        at, before = connection.execute(
+            f"SELECT {table}.at, arrivals.at FROM {table} LEFT JOIN arrivals "
+            f"ON arrivals.kind = ? AND arrivals.id = {table}.id WHERE {table}.id = ?",
+            (table, id),
+        ).fetchone()
+        if before is None and (id not in fresh or at <= clock):
+            continue  # as it was written; one that was made here under another clock stays so, too
+        if (
+            table == "reviews"
+            and connection.execute("SELECT 1 FROM undos WHERE undoes = ?", (id,)).fetchone()
+        ):
+            continue
+        ahead += at > clock + NOTICEABLE
+        if before is not None and before >= min(at, clock):
+            continue
+        moved.add(id)
+        connection.execute("DELETE FROM arrivals WHERE kind = ? AND id = ?", (table, id))
+        if at > clock:
+            connection.execute("INSERT INTO arrivals VALUES (?, ?, ?)", (table, id, clock))
+    return ahead, moved
 
 
 def _reviews_of(table: str, row: Row) -> tuple[str, ...]:
@@ -118,11 +164,8 @@ def _refold(connection: sqlite3.Connection, reviews: set[str]) -> None:
 
 
 def _add(connection: sqlite3.Connection, table: str, columns: tuple[str, ...], row: Row, place: int) -> bool:
-    known = connection.execute(f"SELECT {', '.join(columns)} FROM {table} WHERE id = ?", row[:1]).fetchone()
-    if known is not None:
-        if known != row:
-            raise _fault(table, f"the id {row[0]} belongs to another entry here", place)
-        return False
+    if connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", row[:1]).fetchone():
+        raise _fault(table, f"the id {row[0]} belongs to another entry here", place)
     if table == "undos":
         other = connection.execute("SELECT id FROM undos WHERE undoes = ?", (row[1],)).fetchone()
         if other is not None:  # undone on both machines: once is enough
@@ -132,8 +175,11 @@ def _add(connection: sqlite3.Connection, table: str, columns: tuple[str, ...], r
     return True
 
 
-def read_export(data: object, clock: int) -> tuple[dict[str, list[Row]], dict[str, Any]]:
-    """Check a whole export: the rows of each table, and the settings.
+def read_export(
+    data: object, connection: sqlite3.Connection
+) -> tuple[dict[str, list[Row | None]], dict[str, Any]]:
+    """Check a whole export: the rows of each table, None for an entry that is there already as it stands in
+    the file (whatever it is, it was good enough to be kept), and the settings.
 
     Raises:
         BadImport: there is a fault in it.
@@ -148,13 +194,16 @@ def read_export(data: object, clock: int) -> tuple[dict[str, list[Row]], dict[st
     unknown = set(data) - {"format", "version", "exported", "profile", "settings", *COLUMNS}
     if unknown:
         raise BadImport(f"The file has a part {min(unknown)!r} that is unknown: nothing was changed.")
-    tables: dict[str, list[Row]] = {}
+    tables: dict[str, list[Row | None]] = {}
     for table in COLUMNS:
         entries = data.get(table)
         if not isinstance(entries, list):
             raise BadImport(f"The file has no list {table!r}: it is not whole. Nothing was changed.")
-        tables[table] = [_row(table, entry, place, clock) for place, entry in enumerate(entries)]
-        if len({row[0] for row in tables[table]}) != len(entries):
+        tables[table] = [
+            None if _known(connection, table, entry) else _row(table, entry, place)
+            for place, entry in enumerate(entries)
+        ]
+        if len({entry["id"] for entry in entries}) != len(entries):
             raise BadImport(f"Two of the {table} have the same id: nothing was changed.")
     if not isinstance(data.get("settings"), dict):
         raise BadImport("The file has no settings: it is not whole. Nothing was changed.")
@@ -164,23 +213,27 @@ def read_export(data: object, clock: int) -> tuple[dict[str, list[Row]], dict[st
         raise BadImport(f"The settings: {error}. Nothing was changed.") from None
 
 
-def _row(table: str, entry: object, place: int, clock: int) -> Row:
+def _known(connection: sqlite3.Connection, table: str, entry: object) -> bool:
+    """Is the entry there, with the same values? Compared as they are exported: an instant that no file can
+    write (before 1970, after 9999) is written as the nearest one."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
+        return False
+    columns = COLUMNS[table]
+    row = connection.execute(
+        f"SELECT {', '.join(columns)} FROM {table} WHERE id = ?",
+        (entry["id"].encode(errors="replace").decode(),),
+    ).fetchone()
+    return row is not None and _entry(columns, row) == entry
+
+
+def _row(table: str, entry: object, place: int) -> Row:
     columns = COLUMNS[table]
     if not isinstance(entry, dict) or set(entry) != set(columns):
         raise _fault(table, f"it has to have {', '.join(columns)}", place)
     try:
-        row = tuple(_READ[name](entry[name]) for name in columns)
+        return tuple(_READ[name](entry[name]) for name in columns)
     except (Refused, ValueError, OverflowError) as error:
         raise _fault(table, str(error), place) from None
-    for name, value in zip(columns, row, strict=True):
-        if name in ("at", "clock") and value > clock + AHEAD:
-            raise _fault(
-                table,
-                f"{name} {days.written(value)} lies more than a day after now ({days.written(clock)}); if "
-                "the clock of this machine is behind, set it first",
-                place,
-            )
-    return row
 
 
 def _fault(table: str, what: str, place: int | None = None) -> BadImport:

@@ -108,16 +108,15 @@ class Api:
         """Settings, answers, marks and what is due of a guide."""
         guide = self._guide(query)
         shown = self.sites[guide].shown()
-        with self.store.reading() as connection:
-            settings = progress.read_settings(connection)
-        return {
-            "profile": self.profile,
-            "file": str(self.store.file),
-            "settings": settings.to_dict(),
-            "answers": progress.latest_answers(self.store, guide),
-            "marks": progress.latest_marks(self.store, guide),
-            "decks": {deck: self._queue(guide, deck) for deck in shown.decks},
-        }
+        with self.store.reading() as connection:  # one state of the file for all of the answer
+            return {
+                "profile": self.profile,
+                "file": str(self.store.file),
+                "settings": progress.read_settings(connection).to_dict(),
+                "answers": progress.latest_answers(self.store, guide),
+                "marks": progress.latest_marks(self.store, guide),
+                "decks": {deck: self._queue(guide, deck) for deck in shown.decks},
+            }
 
     def queue(self, query: Body) -> Body:
         """What is due of a deck."""

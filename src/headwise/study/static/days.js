@@ -43,7 +43,8 @@ export function endOfDay(at, start = DAY_START) {
   return begins(year, month, day + 1, start);
 }
 
-export const written = (at) => new Date(Math.min(at, END)).toISOString();
+// As files have it; before 1970 and after 9999, the nearest that can be read: a clock may say anything.
+export const written = (at) => new Date(Math.max(0, Math.min(at, END))).toISOString();
 
 // The instant that `written` wrote; null if the text is none, or lies before 1970.
 export function read(text) {

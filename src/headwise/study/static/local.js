@@ -1,11 +1,11 @@
-// Progress and grading where no server is: in this browser. Each entry of the log has a key of its own in
-// localStorage, written once and never changed, so that two tabs can't overwrite each other and a tab that is
-// closed in the middle leaves nothing half written.
+// Progress and grading where no server is: in this browser, with the answers that the server would give.
+// tests/study/progress/same_answers.py asks both the same.
 
 import * as days from "./days.js";
 import { grade } from "./grade.js";
+import * as kept from "./kept.js";
 import { Problem, page } from "./study.js";
-import { COLUMNS, FORMAT, SETTINGS, VERSION, checkGiven, checkSettings, readExport } from "./transfer.js";
+import { COLUMNS, FORMAT, SETTINGS, VERSION, asExported, check, checkGiven, checkSettings, joined, readExport } from "./transfer.js";
 import { words } from "./waits.js";
 
 // The scheduler weighs more than all else here, and a lesson asks for no review: it comes with the first queue.
@@ -18,89 +18,33 @@ async function scheduled() {
   }
 }
 
-const PREFIX = "headwise-study/";
 const NOTICEABLE = 60_000;
 const GONE = "This browser keeps nothing for this page (private window, or storage is turned off): what you do here is lost when you close the page.";
-const FULL = "This browser’s storage is full, so nothing was saved. Export your progress, free some storage, then try again.";
-
 const ERASED = ["reviews", "answers", "marks"]; // what a learner is told of; undos go with their reviews
 
-const memory = new Map(); // where there is no storage
-
-function storage() {
-  try {
-    localStorage.setItem(`${PREFIX}probe`, "");
-    localStorage.removeItem(`${PREFIX}probe`);
-    return localStorage;
-  } catch (error) {
-    if (error?.name === "QuotaExceededError" && localStorage.length) return localStorage; // full, and there
-    return null;
-  }
-}
-
-function keys() {
-  const store = storage();
-  return store ? Array.from({ length: store.length }, (_, place) => store.key(place)) : [...memory.keys()];
-}
-
-const get = (key) => (storage() ? localStorage.getItem(key) : memory.get(key) ?? null);
-
-function put(key, value) {
-  if (!storage()) { memory.set(key, value); return; }
-  try {
-    localStorage.setItem(key, value);
-  } catch {
-    throw new Problem("not-saved", FULL);
-  }
-}
-
-function drop(key) {
-  if (storage()) localStorage.removeItem(key);
-  else memory.delete(key);
-}
-
-// One tab at a time, where the browser can hold a lock (it can't on pages without https).
-const alone = (act) => (navigator.locks ? navigator.locks.request("headwise-study", act) : act());
-
-// All entries of a kind, by time and then by id. What can't be read is left where it is and not counted.
-function entries(kind) {
-  const found = [];
-  for (const key of keys()) {
-    if (!key.startsWith(`${PREFIX}${kind}/`)) continue;
-    try {
-      const entry = JSON.parse(get(key));
-      const at = days.read(entry.at);
-      if (at !== null) found.push({ ...entry, at });
-    } catch {
-      // another program wrote there
-    }
-  }
-  return found.sort((left, right) => left.at - right.at || (left.id < right.id ? -1 : 1));
-}
-
-const known = (kind, id) => JSON.parse(get(`${PREFIX}${kind}/${id}`));
-const add = (kind, entry) => put(`${PREFIX}${kind}/${entry.id}`, JSON.stringify(entry));
+const { alone, entries, known } = kept;
 
 function settings() {
   try {
-    return { ...SETTINGS, ...checkSettings(JSON.parse(get(`${PREFIX}settings`)) ?? {}) };
+    return { ...SETTINGS, ...checkSettings(kept.readSettings()) };
   } catch {
     return { ...SETTINGS };
   }
 }
 
-// The reviews of this guide that count, and what they amount to.
-function log() {
-  const undone = new Set(entries("undos").map((undo) => undo.undoes));
-  const reviews = entries("reviews").filter((review) => review.guide === page.guide && !undone.has(review.id));
-  const byCard = Map.groupBy ? Map.groupBy(reviews, (review) => review.card) : grouped(reviews);
-  return { reviews, undone, states: new Map([...byCard].map(([card, list]) => [card, fold(list)])) };
-}
+// The reviews of this guide that count, and what they amount to; computed again only when the log is another one.
+let last = { all: null, undos: null, log: null };
 
-function grouped(reviews) {
-  const found = new Map();
-  for (const review of reviews) found.set(review.card, [...(found.get(review.card) ?? []), review]);
-  return found;
+function log() {
+  const all = entries("reviews"), undos = entries("undos");
+  if (last.all !== all || last.undos !== undos) {
+    const undone = new Set(undos.map((undo) => undo.undoes));
+    const reviews = all.filter((review) => review.guide === page.guide && !undone.has(review.id));
+    const byCard = new Map();
+    for (const review of reviews) byCard.set(review.card, [...(byCard.get(review.card) ?? []), review]);
+    last = { all, undos, log: { reviews, undone, states: new Map([...byCard].map(([card, list]) => [card, fold(list)])) } };
+  }
+  return last.log;
 }
 
 export function setBack(at, clock) {
@@ -121,9 +65,18 @@ async function keyOf(question) {
   return answerKeys[question];
 }
 
+// The entry that has this id already, if it is the same; null if there is none.
+function repeated(kind, id, same) {
+  const before = known(kind, id);
+  if (before && Object.entries(same).some(([name, value]) => JSON.stringify(before[name]) !== JSON.stringify(value))) {
+    throw new Problem("refused", `id ${id}: it belongs to another ${kind.slice(0, -1)}; make a new one for each.`);
+  }
+  return before;
+}
+
 export const local = {
   where: "in this browser, for this web site alone",
-  keeps: () => storage() !== null,
+  keeps: kept.keeps,
   gone: GONE,
 
   async progress() {
@@ -145,13 +98,14 @@ export const local = {
   },
 
   async answer({ id, question, rev, given, seed }) {
+    check({ id, question, rev, seed });
     const key = await keyOf(question);
     if (key.rev !== rev) throw new Problem("conflict", `This page shows revision ${rev} of the question, the file of answers has ${key.rev}: reload the page. Nothing was counted.`);
     const result = grade(key, checkGiven(given));
     return alone(() => {
-      const before = known("answers", id);
+      const before = repeated("answers", id, { guide: page.guide, question, rev, given });
       if (!before) {
-        add("answers", {
+        kept.add("answers", {
           id, guide: page.guide, question, rev, version: page.version, given, correct: result.correct,
           score: result.score, seed, at: days.written(Date.now()),
         });
@@ -160,12 +114,15 @@ export const local = {
     });
   },
 
-  async review({ id, card, rev, rating, expects, duration, deck, cards }) {
+  async review({ id, card, rev, rating, expects, duration = null, deck, cards }) {
     await scheduled();
+    check({ id, card, rev, rating, duration });
+    if (expects !== null) check({ id: expects });
     return alone(async () => {
       const clock = Date.now();
-      const before = known("reviews", id);
+      const before = repeated("reviews", id, { guide: page.guide, card, rev, rating });
       const state = log().states.get(card) ?? null;
+      let told = "";
       if (!before) {
         if ((state?.head ?? null) !== expects) {
           throw new Problem("conflict", state
@@ -173,44 +130,48 @@ export const local = {
             : "The last review of this card was undone elsewhere. Nothing was added; here is the card again.");
         }
         const at = state ? Math.max(clock, state.last + 1) : clock;
-        add("reviews", { id, guide: page.guide, card, rev, rating, at: days.written(at), clock: days.written(clock), duration: duration ?? null, place: entries("reviews").length + 1 });
+        kept.add("reviews", { id, guide: page.guide, card, rev, rating, at: days.written(at), clock: days.written(clock), duration, place: entries("reviews").length + 1 });
+        kept.lasting();
+        told = setBack(at, clock);
       }
-      const after = log().states.get(card);
+      const after = log().states.get(card) ?? null;
       const wait = after?.head === id ? words(after.due - days.read(known("reviews", id).clock)) : "";
-      return { card, state: after, wait, repeated: Boolean(before), told: "", queue: await local.queue(deck, cards) };
+      return { card, state: after, wait, repeated: Boolean(before), told, queue: await local.queue(deck, cards) };
     });
   },
 
   async undo({ id, undoes, deck, cards }) {
     await scheduled();
+    check({ id, undoes });
     return alone(async () => {
       const review = known("reviews", undoes);
       if (!review) throw new Problem("refused", "There is no such review to undo.");
+      const before = repeated("undos", id, { undoes });
       const { undone, states } = log();
-      if (!known("undos", id)) {
+      if (!before) {
         if (undone.has(undoes)) throw new Problem("conflict", "This review was undone already; nothing was changed.");
         if (states.get(review.card)?.head !== undoes) throw new Problem("conflict", "This card was reviewed again since: undo that review first. Nothing was changed.");
-        add("undos", { id, undoes, at: days.written(Date.now()) });
+        kept.add("undos", { id, undoes, at: days.written(Date.now()) });
       }
-      return { card: review.card, state: log().states.get(review.card) ?? null, repeated: false, told: "", queue: await local.queue(deck, cards) };
+      return { card: review.card, state: log().states.get(review.card) ?? null, wait: "", repeated: Boolean(before), told: "", queue: await local.queue(deck, cards) };
     });
   },
 
   async mark({ id, activity, done }) {
-    await alone(() => known("marks", id) ?? add("marks", { id, guide: page.guide, activity, done, at: days.written(Date.now()) }));
+    check({ id, activity, done });
+    await alone(() => repeated("marks", id, { guide: page.guide, activity, done }) ?? kept.add("marks", { id, guide: page.guide, activity, done, at: days.written(Date.now()) }));
     return { marks: (await local.progress()).marks };
   },
 
   async settings(values) {
-    put(`${PREFIX}settings`, JSON.stringify({ ...settings(), ...checkSettings(values) }));
+    kept.writeSettings({ ...settings(), ...checkSettings(values) });
     return { settings: settings() };
   },
 
   async exported() {
     const made = { format: FORMAT, version: VERSION, exported: days.written(Date.now()), profile: "default", settings: settings() };
-    for (const [kind, columns] of Object.entries(COLUMNS)) {
-      made[kind] = entries(kind).map((entry) => Object.fromEntries(columns.map((name) => [name, name === "at" ? days.written(entry.at) : entry[name]])));
-    }
+    for (const kind of Object.keys(COLUMNS)) made[kind] = entries(kind).map((entry) => asExported(kind, entry));
+    made.undos = made.undos.filter((undo) => known("reviews", undo.undoes)); // of one that can't be read
     return `${JSON.stringify(made, null, 1)}\n`;
   },
 
@@ -222,8 +183,7 @@ export const local = {
   async erased() {
     return alone(async () => {
       const found = await local.kept();
-      const gone = Object.keys(COLUMNS).map((kind) => `${PREFIX}${kind}/`);
-      keys().filter((key) => gone.some((start) => key.startsWith(start))).forEach(drop);
+      kept.clear();
       return found;
     });
   },
@@ -231,34 +191,8 @@ export const local = {
   async imported(text) {
     const { tables, settings: chosen } = readExport(text);
     return alone(() => {
-      const added = { known: 0 };
-      const fresh = [];
-      const reviews = new Set([...tables.reviews, ...entries("reviews")].map((review) => review.id));
-      const undone = new Set(entries("undos").map((undo) => undo.undoes));
-      for (const [kind, columns] of Object.entries(COLUMNS)) {
-        added[kind] = 0;
-        for (const entry of tables[kind]) {
-          const before = known(kind, entry.id);
-          if (before && columns.some((name) => JSON.stringify(before[name]) !== JSON.stringify(entry[name]))) {
-            throw new Problem("bad-import", `The file’s ${kind}: the id ${entry.id} belongs to another entry here. Nothing was changed.`);
-          }
-          if (kind === "undos" && !reviews.has(entry.undoes)) {
-            throw new Problem("bad-import", `The file’s undos: one undoes the review ${entry.undoes}, which isn’t there. Nothing was changed.`);
-          }
-          if (before || (kind === "undos" && undone.has(entry.undoes))) { added.known += 1; continue; }
-          if (kind === "undos") undone.add(entry.undoes);
-          fresh.push([kind, entry]);
-          added[kind] += 1;
-        }
-      }
-      const done = [];
-      try {
-        for (const [kind, entry] of fresh) { add(kind, entry); done.push(`${PREFIX}${kind}/${entry.id}`); }
-        put(`${PREFIX}settings`, JSON.stringify(chosen));
-      } catch (error) {
-        done.forEach(drop); // all or nothing
-        throw error;
-      }
+      const { added, fresh } = joined(tables, Date.now(), { entries, known });
+      kept.addAll(fresh, chosen);
       return { added };
     });
   },

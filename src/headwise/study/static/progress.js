@@ -134,12 +134,9 @@ async function start() {
     tell("progress", error.message, { "Try again": () => { tell("progress", ""); start(); } });
     return;
   }
-  const { sent, lost } = (await backend.flush?.()) ?? { sent: 0, lost: [] };
-  if (lost.length) tell("lost", lost.join(" "), { "Understood": () => tell("lost", "") });
-  if (sent) {
-    tell("sent", `${many(sent, "entry", "entries")} that had not reached the server the last time ${sent === 1 ? "is" : "are"} kept now.`);
-    found = await progress(true);
-  }
+  const { sent, lost } = found; // of what waited for the server; a static site has none
+  if (lost?.length) tell("lost", lost.join(" "), { "Understood": () => tell("lost", "") });
+  if (sent) tell("sent", `${many(sent, "entry", "entries")} that had not reached the server the last time ${sent === 1 ? "is" : "are"} kept now.`);
   const told = Object.values(found.decks ?? {}).find((deck) => deck.told)?.told;
   if (told) tell("clock", told);
   for (const place of document.querySelectorAll("[data-mark]")) mark(place, found);

@@ -1,6 +1,6 @@
 // Progress and grading by the local server. A review, an undo or a mark that could not be delivered is kept in this
-// browser and sent again, under the same id and with the instant at which it was made, when a page of its guide is
-// opened next: the server takes each id once.
+// browser, for this address with its port, and sent again, under the same id and with the instant at which it was made,
+// when a page of its guide is opened there next: the server takes each id once.
 
 import { Problem, day, page, time } from "./study.js";
 
@@ -69,36 +69,39 @@ function waiting() {
 
 const WORDS = { "/reviews": "A rating", "/reviews/undo": "The undoing of a rating", "/marks": "A mark" };
 
+// Send what was not delivered the last time, for this profile and guide. What the server can't take yet goes on waiting.
+async function flush() {
+  let sent = 0;
+  const lost = [];
+  for (const { path, body, profile: whose, when } of waiting()) {
+    if (whose !== profile || body.guide !== page.guide) continue;
+    try {
+      await ask(path, { ...body, when });
+      sent += 1;
+      box(body.id, null);
+    } catch (error) {
+      if (undelivered(error)) break;
+      if (!judged(error)) continue;
+      lost.push(`${WORDS[path] ?? "An entry"} of ${day(when)}, ${time(when)}, reached the server only now and was not taken. ${error.message}`);
+      box(body.id, null);
+    }
+  }
+  return { sent, lost };
+}
+
 export const remote = {
   where: "",
   keeps: () => true,
   gone: "",
 
+  // What waits is sent before anything is shown, or a page would offer a card that was rated already. Beside the
+  // server's answer: how many entries it has taken now (`sent`), and what it will never take, in words (`lost`).
   async progress() {
-    const found = await ask(`/progress?guide=${encodeURIComponent(page.guide)}`);
+    const read = () => ask(`/progress?guide=${encodeURIComponent(page.guide)}`);
+    const found = await read();
     profile = found.profile;
-    return found;
-  },
-
-  // What was not delivered the last time, for this profile and guide: how many entries the server has taken now
-  // (`sent`), and what it will never take, in words (`lost`). All others go on waiting.
-  async flush() {
-    let sent = 0;
-    const lost = [];
-    for (const { path, body, profile: whose, when } of waiting()) {
-      if (whose !== profile || body.guide !== page.guide) continue;
-      try {
-        await ask(path, { ...body, when });
-        sent += 1;
-        box(body.id, null);
-      } catch (error) {
-        if (undelivered(error)) break;
-        if (!judged(error)) continue;
-        lost.push(`${WORDS[path] ?? "An entry"} of ${day(when)}, ${time(when)}, reached the server only now and was not taken. ${error.message}`);
-        box(body.id, null);
-      }
-    }
-    return { sent, lost };
+    const { sent, lost } = await flush();
+    return { ...(sent ? await read() : found), sent, lost };
   },
 
   // Forget what was not delivered: the learner gave it up.

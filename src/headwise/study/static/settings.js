@@ -44,8 +44,8 @@ function choices(settings) {
 }
 
 function moving() {
-  const told = make("p", { role: "status", class: "settings-told", tabindex: "-1" });
-  const say = (text) => { told.textContent = text; told.focus(); };
+  const told = make("p", { role: "status", class: "settings-told" }); // said by that: the focus stays on the button
+  const say = (text) => { told.textContent = text; };
   const file = make("input", { type: "file", id: "import-file", accept: ".json,application/json" });
   const save = async () => {
     try {
@@ -62,7 +62,8 @@ function moving() {
     try {
       const { added } = await backend.imported(await chosen.text());
       const kinds = ["reviews", "answers", "marks"].map((kind) => many(added[kind], kind.slice(0, -1)));
-      say(`Added ${kinds.join(", ")}; ${many(added.known, "entry was", "entries were")} there already.`);
+      const ahead = added.ahead ? ` ${many(added.ahead, "entry", "entries")} of later than now ${added.ahead === 1 ? "counts" : "count"} from now: if the clock of this computer is behind, set it right and import the file again.` : "";
+      say(`Added ${kinds.join(", ")}; ${many(added.known, "entry was", "entries were")} there already.${ahead}`);
     } catch (error) {
       say(error.message);
     }

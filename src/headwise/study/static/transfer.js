@@ -11,7 +11,8 @@ export const COLUMNS = {
   answers: ["id", "guide", "question", "rev", "version", "given", "correct", "score", "seed", "at"],
   marks: ["id", "guide", "activity", "done", "at"],
 };
-const AHEAD = 86_400_000;
+const OUTDOING = ["reviews", "answers", "marks"]; // of which the latest outdoes the others
+const NOTICEABLE = 60_000;
 export const SETTINGS = { day_start: days.DAY_START, new_per_day: 10, shortcuts: true };
 
 const id = (value) => typeof value === "string" && /^[0-9A-Za-z_-]{8,64}$/.test(value);
@@ -20,8 +21,7 @@ const whole = (low, high) => (value) => Number.isInteger(value) && low <= value 
 const flag = (value) => typeof value === "boolean";
 // A text of whole characters: half of one (a lone surrogate) can be kept in no file.
 const text = (most) => (value) => typeof value === "string" && value.length <= most && !/\p{Surrogate}/u.test(value);
-// From 1970 to a day from now: a clock may be ahead of this one, but not by more.
-const instant = (value) => days.read(value) !== null && days.read(value) <= Date.now() + AHEAD;
+const instant = (value) => days.read(value) !== null;
 const CHECKS = {
   id, undoes: id, guide: slug, card: slug, question: slug, activity: slug,
   rev: whole(1, 1_000_000), rating: whole(1, 4), seed: whole(0, 2 ** 32 - 1),
@@ -33,6 +33,18 @@ const CHECKS = {
 };
 
 const bad = (message) => new Problem("bad-import", `${message} Nothing was changed.`);
+
+// Values that may be kept, by their names; the server refuses the same.
+export function check(values) {
+  const wrong = Object.keys(values).find((name) => !CHECKS[name](values[name]));
+  if (wrong) throw new Problem("refused", `${wrong}: ${JSON.stringify(values[wrong])} can’t be kept.`);
+}
+
+// Is an entry of the log whole? It may have more than an export has.
+export const fits = (kind, entry) => Boolean(entry) && typeof entry === "object" && COLUMNS[kind].every((name) => CHECKS[name](entry[name]));
+
+// An entry of the log as a file has it.
+export const asExported = (kind, entry) => Object.fromEntries(COLUMNS[kind].map((name) => [name, name === "at" ? days.written(entry.said) : entry[name]]));
 
 // An answer that may be kept; the server says the same in progress/checks.py.
 export function checkGiven(given) {
@@ -84,4 +96,36 @@ function checkEntry(table, columns, entry, place) {
   if (names.length !== columns.length || columns.some((name) => !names.includes(name))) throw bad(`${where} it has to have ${columns.join(", ")}.`);
   const wrong = columns.find((name) => !CHECKS[name](entry[name]));
   if (wrong) throw bad(`${where} ${wrong} is ${JSON.stringify(entry[wrong])}, which it can’t be.`);
+}
+
+// What an export adds to the log: how many entries of each kind, and the entries themselves, as [kind, entry]. Those of
+// later than `clock` count from `clock` (`arrived`), so that none plans a card into a time that nobody will see; where
+// they came with an earlier import, they count from now, or from when they were written once that has come. The same
+// as import_progress in headwise/study/progress/transfer.py.
+export function joined(tables, clock, { entries, known }) {
+  const added = { known: 0, ahead: 0 };
+  const fresh = [];
+  const reviews = new Set([...tables.reviews, ...entries("reviews")].map((review) => review.id));
+  const undone = new Set(entries("undos").map((undo) => undo.undoes));
+  const never = new Set([...undone, ...tables.undos.map((undo) => undo.undoes)]);
+  for (const [kind, columns] of Object.entries(COLUMNS)) {
+    added[kind] = 0;
+    for (const entry of tables[kind]) {
+      const before = known(kind, entry.id);
+      const as = before && asExported(kind, before);
+      if (before && columns.some((name) => JSON.stringify(as[name]) !== JSON.stringify(entry[name]))) throw bad(`The file’s ${kind}: the id ${entry.id} belongs to another entry here.`);
+      if (kind === "undos" && !reviews.has(entry.undoes)) throw bad(`The file’s undos: one undoes the review ${entry.undoes}, which isn’t there.`);
+      const twice = kind === "undos" && undone.has(entry.undoes); // undone on both machines: once is enough
+      if (kind === "undos") undone.add(entry.undoes);
+      const outdoes = OUTDOING.includes(kind) && !(kind === "reviews" && never.has(entry.id));
+      const said = days.read(entry.at);
+      const late = outdoes && said > clock && (!before || before.at < said);
+      added.ahead += late && said > clock + NOTICEABLE ? 1 : 0;
+      if (before || twice) added.known += 1;
+      else added[kind] += 1;
+      const moves = before && outdoes && before.at < Math.min(said, clock);
+      if (moves || !(before || twice)) fresh.push([kind, { ...(before?.place && { place: before.place }), ...entry, ...(late && { arrived: days.written(clock) }) }]);
+    }
+  }
+  return { added, fresh };
 }
