@@ -27,6 +27,16 @@ def test_both_languages_are_held_to_what_the_package_gives_now():
     assert json.loads(json.dumps(made())) == json.loads(FILE.read_text(encoding="utf-8"))
 
 
+def test_our_states_are_what_the_package_makes_of_the_same_reviews():
+    for case in made():
+        state, states = None, []
+        for review in case["reviews"]:
+            state = after(state, Review(**review))
+            states.append(state.to_dict())
+        assert states == case["states"], case["name"]
+        assert previews(state, case["reviews"][-1]["at"] + DAY) == case["next"], case["name"]
+
+
 def test_intervals_grow_with_success_and_fall_with_a_lapse():
     state, waits = None, []
     at = NOON
