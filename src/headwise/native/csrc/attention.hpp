@@ -116,6 +116,8 @@ struct RowStatistics {
 struct ForwardArguments : Problem {
   Output out;            // [batch, heads, q_len, d_v]
   float* lse = nullptr;  // [batch, heads, q_len], contiguous; always written
+  // Where given: set to 1 if any number of out is not finite, or any of lse but for -inf. (Never set to 0.)
+  std::int32_t* not_finite = nullptr;
   RowStatistics rows;
 };
 
@@ -131,6 +133,9 @@ struct BackwardArguments : Problem {
   // broadcast (sum over them yourself). The caller has filled it with 0. nullptr: not wanted.
   float* d_bias = nullptr;
   std::int64_t d_bias_batch = 0, d_bias_head = 0, d_bias_row = 0;
+  // Where given: set to 1 if an input is not finite, or so large that a product or a rounded log-sum-exp may
+  // not be right. Then gradients hold anything, and the caller has them computed some other way.
+  std::int32_t* not_finite = nullptr;
 };
 
 // One more half-pass, over finished rows: what keys receive.

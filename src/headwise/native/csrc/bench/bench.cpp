@@ -1,0 +1,107 @@
+// How fast, on one thread, by its CPU time: the FMA peak of this core, and the kernels beside it.
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "tests/case.hpp"
+
+using namespace headwise;
+using namespace headwise::tests;
+
+namespace {
+
+double now() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+__attribute__((target("avx512f"), noinline)) double peak512() {
+  __m512 s[12];
+  for (int i = 0; i < 12; ++i) s[i] = _mm512_set1_ps(static_cast<float>(i));
+  const __m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f);
+  const double start = now();
+  for (int r = 0; r < 2000000; ++r)
+    for (int i = 0; i < 12; ++i) s[i] = _mm512_fmadd_ps(s[i], a, b);
+  const double t = now() - start;
+  volatile float keep = 0;
+  for (int i = 0; i < 12; ++i) keep = keep + _mm512_reduce_add_ps(s[i]);
+  return 2000000.0 * 12 * 32 / t / 1e9;
+}
+__attribute__((target("avx2,fma"), noinline)) double peak256() {
+  __m256 s[12];
+  for (int i = 0; i < 12; ++i) s[i] = _mm256_set1_ps(static_cast<float>(i));
+  const __m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f);
+  const double start = now();
+  for (int r = 0; r < 2000000; ++r)
+    for (int i = 0; i < 12; ++i) s[i] = _mm256_fmadd_ps(s[i], a, b);
+  const double t = now() - start;
+  volatile float keep = 0;
+  for (int i = 0; i < 12; ++i)
+    for (int j = 0; j < 8; ++j) keep = keep + s[i][j];
+  return 2000000.0 * 12 * 16 / t / 1e9;
+}
+double peak() {
+  const bool wide = __builtin_cpu_supports("avx512f");
+  double best = 0;
+  for (int i = 0; i < 7; ++i)
+    best = std::max(best, wide ? peak512() : __builtin_cpu_supports("avx2") ? peak256() : 0.0);
+  return best;
+}
+#else
+double peak() { return 0; }
+#endif
+
+}  // namespace
+
+// bench [forward|backward|decode] [f32|bf16] [repeats] [d]
+int main(int count, char** words) {
+  const std::string what = count > 1 ? words[1] : "forward";
+  const Type type = count > 2 && std::string(words[2]) == "bf16" ? Type::bf16 : Type::f32;
+  const int repeats = count > 3 ? std::atoi(words[3]) : 7;
+  const i64 d = count > 4 ? std::atoi(words[4]) : 64;
+  set_threads(1);
+  const double top = peak();
+  std::printf("%s, %s, float32 peak of this core %.0f GF/s\n", isa(), features(), top);
+  const i64 shapes[][2] = {{8, 128}, {2, 512}, {1, 2048}, {1, 8192}};
+  for (const auto& shape : shapes)
+    for (int causal = 0; causal < 2; ++causal) {
+      if (shape[1] == 8192 && repeats > 4) continue;
+      std::mt19937 source(1);
+      Case c;
+      c.p.batch = shape[0], c.p.heads = c.p.kv_heads = 8, c.p.q_len = c.p.k_len = shape[1];
+      c.p.d_k = c.p.d_v = d, c.p.scale = 1 / std::sqrt(static_cast<double>(d)), c.p.type = type;
+      if (causal) c.p.mask.band_high = 0;
+      c.finish(source, 1, 0, false);
+      ForwardArguments f;
+      static_cast<Problem&>(f) = c.p;
+      f.out = c.out.output(), f.lse = c.lse.data();
+      BackwardArguments g;
+      static_cast<Problem&>(g) = c.p;
+      Tensor d_q = c.q, d_k = c.k, d_v = c.v;
+      g.out = c.out.input(), g.d_out = c.d_out.input(), g.lse = c.lse.data();
+      g.d_q = d_q.output(), g.d_k = d_k.output(), g.d_v = d_v.output();
+      forward(f);
+      std::vector<double> times;
+      for (int r = 0; r < repeats; ++r) {
+        const double start = now();
+        if (what == "backward")
+          backward(g);
+        else
+          forward(f);
+        times.push_back(now() - start);
+      }
+      std::sort(times.begin(), times.end());
+      const double n = static_cast<double>(shape[1]);
+      const double pairs = causal ? n * (n + 1) / 2 : n * n;
+      const double work = (what == "backward" ? 10 : 4) * static_cast<double>(shape[0] * 8 * d) * pairs / 1e9;
+      std::printf("[%ld, 8, %5ld, %ld] %s: min %8.3f ms, %4.0f GF/s (%2.0f %%), median %4.0f GF/s\n",
+                  static_cast<long>(shape[0]), static_cast<long>(shape[1]), static_cast<long>(d),
+                  causal ? "causal" : "full  ", times[0] * 1e3, work / times[0], 100 * work / times[0] / top,
+                  work / times[times.size() / 2]);
+    }
+}

@@ -1,0 +1,26 @@
+// Threads that share the pieces of a call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "attention.hpp"
+
+namespace headwise::pool {
+
+// Does one piece; false: there was no memory for it.
+using Work = bool (*)(void* context, std::int64_t piece);
+
+// Does `pieces` pieces, each once, in rising order of their start, on the calling thread and (where `operations`,
+// the call's floating point operations, are worth waking them) on helpers. A piece may wait for one before it.
+// The helpers serve one call at a time: a call that comes meanwhile from another thread does its own work.
+Status run(std::int64_t pieces, double operations, Work work, void* context, const volatile int* stop);
+
+// Whether the call that this thread works for has been ended early: what waits for another piece must give up.
+bool cancelled();
+
+// Memory of the calling thread, aligned to 64 bytes, of `bytes` or more, kept for its next piece; what the
+// thread was given before is no longer valid. nullptr: there is none.
+void* scratch(std::size_t bytes);
+
+}  // namespace headwise::pool
