@@ -126,8 +126,7 @@ struct BackwardArguments : Problem {
   const float* lse = nullptr;    // what forward returned
   Input d_out;                   // the gradient of out, of `type`
   const float* d_lse = nullptr;  // [batch, heads, q_len], contiguous; nullptr: 0
-  Output d_q, d_k, d_v;          // of `type`; every entry is written. d_q.data == nullptr: none is wanted of
-                                 // the three (they come together)
+  Output grad_q, grad_k, grad_v;  // of `type`; every entry is written. All three nullptr: none is wanted.
   float* d_sinks = nullptr;      // [heads]; nullptr: not wanted
   // float32, summed over what has stride 0: batch, head, row. Its columns lie side by side and are not
   // broadcast (sum over them yourself). The caller has filled it with 0. nullptr: not wanted.

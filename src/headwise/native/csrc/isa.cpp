@@ -1,23 +1,31 @@
 // Everything, for one instruction set: compiled once for each, with its flags and its name.
 #include "table.hpp"
+#include "backward.hpp"
 #include "forward.hpp"
 
 namespace headwise::HEADWISE_ISA_NAME {
 namespace {
 
 #if defined(__AVX512BF16__)
-bool pairs(const Problem& p) { return p.d_k % 2 == 0; }
+bool in_pairs(i64 width) { return width % 2 == 0; }
 #endif
 
 Status forward(const ForwardArguments& arguments) {
   if (arguments.type == Type::f32) return Forward<Floats>(arguments).run();
 #if defined(__AVX512BF16__)
-  if (pairs(arguments)) return Forward<Pairs>(arguments).run();
+  if (in_pairs(arguments.d_k)) return Forward<Pairs>(arguments).run();
 #endif
   return Forward<Upcasts>(arguments).run();
 }
 
-Status backward(const BackwardArguments&) { return Status::no_memory; }
+Status backward(const BackwardArguments& arguments) {
+  if (arguments.type == Type::f32) return Backward<Floats>(arguments).run();
+#if defined(__AVX512BF16__)
+  if (in_pairs(arguments.d_k) && in_pairs(arguments.d_v)) return Backward<Pairs>(arguments).run();
+#endif
+  return Backward<Upcasts>(arguments).run();
+}
+
 Status measure(const MeasureArguments&) { return Status::no_memory; }
 
 }  // namespace

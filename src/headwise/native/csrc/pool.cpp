@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <memory>
@@ -141,6 +142,20 @@ Status run(std::int64_t pieces, double operations, Work work, void* context, con
 }
 
 bool cancelled() { return current && current->ended(); }
+
+bool wait_turn(const std::int32_t* counter, std::int32_t turn) {
+  for (int tries = 0; __atomic_load_n(counter, __ATOMIC_ACQUIRE) != turn; ++tries) {
+    if (cancelled()) return false;
+    if (tries < 64) continue;  // most often the other piece is as far as this one
+    if (tries < 256)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  return true;
+}
+
+void pass_turn(std::int32_t* counter) { __atomic_fetch_add(counter, 1, __ATOMIC_RELEASE); }
 
 void* scratch(std::size_t bytes) {
   if (mine.size < bytes) {

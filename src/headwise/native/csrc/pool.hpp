@@ -19,6 +19,11 @@ Status run(std::int64_t pieces, double operations, Work work, void* context, con
 // Whether the call that this thread works for has been ended early: what waits for another piece must give up.
 bool cancelled();
 
+// Sums that several pieces add to are added in a fixed order, whatever thread is first: piece `turn` waits until
+// `counter` says that it is its turn, and passes it on. False: the call has been ended, don't wait.
+bool wait_turn(const std::int32_t* counter, std::int32_t turn);
+void pass_turn(std::int32_t* counter);
+
 // Memory of the calling thread, aligned to 64 bytes, of `bytes` or more, kept for its next piece; what the
 // thread was given before is no longer valid. nullptr: there is none.
 void* scratch(std::size_t bytes);

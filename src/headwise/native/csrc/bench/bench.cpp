@@ -84,7 +84,7 @@ int main(int count, char** words) {
       static_cast<Problem&>(g) = c.p;
       Tensor d_q = c.q, d_k = c.k, d_v = c.v;
       g.out = c.out.input(), g.d_out = c.d_out.input(), g.lse = c.lse.data();
-      g.d_q = d_q.output(), g.d_k = d_k.output(), g.d_v = d_v.output();
+      g.grad_q = d_q.output(), g.grad_k = d_k.output(), g.grad_v = d_v.output();
       forward(f);
       std::vector<double> times;
       for (int r = 0; r < repeats; ++r) {

@@ -71,7 +71,7 @@ void check_forward(Drawn& d, const Answer& right, bool look) {
   const Outputs o = run_forward(d, look);
   const auto at = [](i64 n) { return static_cast<std::size_t>(n); };
   const i64 rows = p.batch * p.heads * p.q_len;
-  compare("output", d, rows * p.d_v, half ? 2e-2 : 1e-5,
+  compare("output", d, rows * p.d_v, half ? 2e-2 : 1e-5 * d.spread,
           [&](i64 n) {
             const i64 row = n / p.d_v;
             return o.out.get(row / p.q_len / p.heads, row / p.q_len % p.heads, row % p.q_len, n % p.d_v);
@@ -119,6 +119,65 @@ void check_forward(Drawn& d, const Answer& right, bool look) {
           [&](i64 n) { return o.top_weights[at(n)]; });
 }
 
+struct Gradients {
+  Tensor q, k, v;
+  std::vector<float> sinks, bias;
+};
+
+Gradients run_backward(Drawn& d, const Outputs& o) {
+  Case& c = d.c;
+  Gradients g;
+  g.q = c.q, g.k = c.k, g.v = c.v;
+  g.q.make(NAN), g.k.make(NAN), g.v.make(NAN);
+  BackwardArguments a;
+  static_cast<Problem&>(a) = c.p;
+  Tensor out = o.out;
+  a.out = out.input(), a.d_out = c.d_out.input(), a.lse = o.lse.data();
+  if (!c.d_lse.empty()) a.d_lse = c.d_lse.data();
+  a.grad_q = g.q.output(), a.grad_k = g.k.output(), a.grad_v = g.v.output();
+  g.sinks.assign(static_cast<std::size_t>(c.p.heads), NAN);
+  if (c.p.sinks) a.d_sinks = g.sinks.data();
+  if (c.p.bias.data && c.p.bias.column == 1) {
+    g.bias.assign(static_cast<std::size_t>(c.p.batch * c.p.heads * c.p.q_len * c.p.k_len), 0);
+    a.d_bias = g.bias.data();
+    a.d_bias_batch = c.p.bias.batch, a.d_bias_head = c.p.bias.head, a.d_bias_row = c.p.bias.row;
+  }
+  std::int32_t not_finite = 0;
+  a.not_finite = &not_finite;
+  if (backward(a) != Status::ok || not_finite) ++failures, std::printf("WRONG status of backward\n");
+  return g;
+}
+
+void check_backward(Drawn& d, const Answer& right) {
+  const Problem& p = d.c.p;
+  const Outputs o = run_forward(d, false);
+  const Gradients g = run_backward(d, o);
+  const auto at = [](i64 n) { return static_cast<std::size_t>(n); };
+  // Rounding of bf16 outputs shows in delta, and so in every score's gradient.
+  const double tolerance = p.type == Type::bf16 ? 8e-2 * std::pow(d.spread, 1.5) : 5e-5 * d.spread;
+  const auto same = [&](const char* what, const Tensor& mine, const std::vector<double>& truth) {
+    const i64 columns = mine.columns, rows = mine.rows, heads = mine.heads;
+    compare(what, d, mine.batch * heads * rows * columns, tolerance,
+            [&](i64 n) {
+              const i64 row = n / columns;
+              return mine.get(row / rows / heads, row / rows % heads, row % rows, n % columns);
+            },
+            [&](i64 n) { return truth[at(n)]; });
+  };
+  same("d_q", g.q, right.d_q), same("d_k", g.k, right.d_k), same("d_v", g.v, right.d_v);
+  if (p.sinks)
+    compare("d_sinks", d, p.heads, 4 * tolerance, [&](i64 n) { return g.sinks[at(n)]; },
+            [&](i64 n) { return right.d_sinks[at(n)]; });
+  if (g.bias.empty()) return;
+  std::vector<double> truth(g.bias.size(), 0);
+  for (i64 n = 0; n < static_cast<i64>(right.d_bias.size()); ++n) {
+    const i64 row = n / p.k_len, i = row % p.q_len, h = row / p.q_len % p.heads, b = row / p.q_len / p.heads;
+    truth[at(b * p.bias.batch + h * p.bias.head + i * p.bias.row + n % p.k_len)] += right.d_bias[at(n)];
+  }
+  compare("d_bias", d, static_cast<i64>(truth.size()), 4 * tolerance, [&](i64 n) { return g.bias[at(n)]; },
+          [&](i64 n) { return truth[at(n)]; });
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -133,9 +192,10 @@ int main(int count, char** words) {
     for (int i = 0; i < cases; ++i) {
       Drawn d(seed * 100000u + static_cast<unsigned>(i));
       set_threads(1 + i % 3);
-      const bool gradients = false;
+      const bool gradients = i % 2 == 0;
       const Answer right = d.c.answer(gradients);
       check_forward(d, right, i % 2);
+      if (gradients) check_backward(d, right);
       if (failures > 20) break;
     }
     std::printf("%s: %d cases, %d wrong\n", list[n].name, cases, failures - before);

@@ -8,6 +8,7 @@ namespace headwise::tests {
 class Drawn {
  public:
   Case c;
+  double spread;  // of q and k: rounding of scores grows with it
 
   explicit Drawn(unsigned seed_) : seed(seed_), source_(seed_) {
     Problem& p = c.p;
@@ -21,12 +22,14 @@ class Drawn {
     p.scale = one_in(8) ? -0.3 : 1 / std::sqrt(static_cast<double>(p.d_k));
     if (one_in(4)) p.softcap = 1.5;
     if (one_in(4)) p.dropout = {0.3, static_cast<i64>(source_()) * 7919, below(3)};
-    const double spread = one_in(4) ? 4 : 1;
+    spread = one_in(4) ? 4 : 1;
     c.finish(source_, spread, one_in(3) ? below(5) : 0, one_in(3));
     if (one_in(3)) {
       for (i64 h = 0; h < p.heads; ++h) c.sinks_f.push_back(static_cast<float>(below(5)) - 2);
       p.sinks = c.sinks_f.data();
     }
+    if (one_in(4))
+      for (i64 n = 0; n < p.batch * p.heads * p.q_len; ++n) c.d_lse.push_back(static_cast<float>(below(100)) / 50 - 1);
     draw_mask();
     draw_bias();
   }
