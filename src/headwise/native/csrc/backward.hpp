@@ -9,8 +9,6 @@
 // turn, so that sums have one order whatever the threads do.
 #pragma once
 
-#include <cstdlib>
-
 #include "bias.hpp"
 #include "finite.hpp"
 #include "formats.hpp"
@@ -52,7 +50,7 @@ class Backward {
         static_cast<Backward*>(self)->sink(head);
         return true;
       }, this, a_.stop);
-    std::free(kept_);
+    pool::release(kept_);
     return status;
   }
 
@@ -91,7 +89,7 @@ class Backward {
     const i64 per_bias = a_.d_bias ? per_q * chunks_ : 0;  // at most
     const bool sums = chunks_ > 1 && Format::size == 2;
     const i64 count = (per_q + per_bias + 15) / 16 * 16;
-    kept_ = std::calloc(static_cast<std::size_t>(count + (sums ? a_.batch * a_.heads * a_.q_len * a_.d_k : 0) + 16), 4);
+    kept_ = pool::reserve(4 * static_cast<std::size_t>(count + (sums ? a_.batch * a_.heads * a_.q_len * a_.d_k : 0)));
     if (!kept_) return false;
     q_turns_ = static_cast<std::int32_t*>(kept_);
     bias_turns_ = q_turns_ + per_q;

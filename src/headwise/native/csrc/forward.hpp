@@ -2,8 +2,9 @@
 #pragma once
 
 #include "bias.hpp"
+#include "few.hpp"
 #include "finish.hpp"
-#include "formats.hpp"
+#include "partial.hpp"
 
 namespace headwise::HEADWISE_ISA_NAME {
 
@@ -31,21 +32,32 @@ class Forward {
     look_ = r.entropy || r.distance || r.max_weight || r.max_key || r.offset_mass || r.top_count;
     // Without anything in between, scores stay as the product gives them, and the scale waits for softmax.
     plain_ = a_.softcap <= 0 && !a_.bias.data && a_.scale > 0;
+    // Where there are too few pieces for many threads, the keys are cut too. By sizes alone: the sums' order,
+    // and so their rounding, must not depend on the threads.
+    const i64 pieces = cut_.pieces(a_);
+    if (pieces > 0 && pieces < enough_pieces)
+      splits_ = most<i64>(1, least(a_.k_len / split_keys, (enough_pieces + pieces - 1) / pieces));
   }
 
   Status run() {
     const double useful = a_.mask.band_high == unbounded_high ? 1 : 0.5;
     const double operations = 2.0 * static_cast<double>(a_.batch * a_.heads) * static_cast<double>(a_.q_len) *
                               static_cast<double>(a_.k_len) * static_cast<double>(a_.d_k + a_.d_v) * useful;
-    return pool::run(cut_.pieces(a_), operations, [](void* self, i64 piece) {
+    if (splits_ > 1 && !parts_.reserve(a_, cut_.pieces(a_), splits_)) return Status::no_memory;
+    const Status status = pool::run(cut_.pieces(a_) * splits_, operations, [](void* self, i64 piece) {
       return static_cast<Forward*>(self)->piece(piece);
     }, this, a_.stop);
+    parts_.release();
+    return status;
   }
 
  private:
   const ForwardArguments& a_;
   Cut cut_;
   bool look_, plain_;
+  i64 splits_ = 1;
+  Parts parts_;
+  static constexpr i64 enough_pieces = 32, split_keys = 512;
 
   struct Room {
     float *queries, *scores, *outputs, *keys, *values, *bias;
@@ -77,7 +89,8 @@ class Forward {
     return true;
   }
 
-  bool piece(i64 number) {
+  bool piece(i64 whole) {
+    const i64 number = whole / splits_, split = whole % splits_;
     const i64 place = number / cut_.per_head;
     const i64 block = cut_.per_head - 1 - number % cut_.per_head;  // the longest rows of causal ones first
     const i64 start = block * item_rows;
@@ -85,16 +98,37 @@ class Forward {
                     static_cast<int>(least<i64>(item_rows, cut_.rows - start)));
     Room r;
     if (!room_for(r)) return false;
-    return attend(rows, r);
+    i64 from = rows.begin, until = rows.end;
+    if (splits_ > 1) {
+      const i64 tiles = (until - from + tile_keys - 1) / tile_keys;
+      from = rows.begin + tiles * split / splits_ * tile_keys;
+      until = least(rows.end, rows.begin + tiles * (split + 1) / splits_ * tile_keys);
+    }
+    attend(rows, r, from, until);
+    if (pool::cancelled()) return true;
+    const i64 wide = padded(a_.d_v);
+    State state{r.softmax, look_ ? r.seen : nullptr, r.picks, r.outputs};
+    if (splits_ > 1) {
+      parts_.keep(number, split, state, rows.count, wide);
+      if (!parts_.last(number)) return true;
+      parts_.join(number, state, rows.count, wide);
+    }
+    Finish<Format>{a_, rows, *r.softmax, state.seen, look_ ? &r.picks : nullptr}.write(r.outputs, wide);
+    return true;
   }
 
-  bool attend(const Rows& rows, Room& r) {
+  // The rows' sums over the keys from .. until - 1.
+  void attend(const Rows& rows, Room& r, i64 from, i64 until) {
     const int vectors = (rows.count + lanes - 1) / lanes;
     const i64 kv_head = rows.head[0] / (a_.heads / a_.kv_heads), wide = padded(a_.d_v);
     const char* row[item_rows];
     for (int i = 0; i < rows.count; ++i)
       row[i] = row_of(a_.q, rows.batch, rows.head[i], rows.query[i], Format::size);
-    pack<typename Format::Pack>(row, rows.count, a_.d_k / Format::together, r.queries);
+    const bool few = in_few<Format>(a_, rows.count);
+    if (few)
+      std::memset(r.scores, 0, sizeof(float) * tile_keys * item_rows);  // the lanes of rows that are not there
+    else
+      pack<typename Format::Pack>(row, rows.count, a_.d_k / Format::together, r.queries);
     r.softmax->start();
     if (look_) {
       r.seen->start();
@@ -103,15 +137,15 @@ class Forward {
     if (a_.dropout.rate > 0) r.chances->start(a_, rows);
 
     bool first = true;
-    for (i64 start = rows.begin; start < rows.end; start += tile_keys) {
-      const int keys = static_cast<int>(least<i64>(tile_keys, rows.end - start));
+    for (i64 start = from; start < until; start += tile_keys) {
+      const int keys = static_cast<int>(least<i64>(tile_keys, until - start));
       const Tile kind = rows.look(start, keys, *r.mask);
       if (kind == Tile::empty) continue;
-      if (pool::cancelled()) return true;
+      if (pool::cancelled()) return;
       Spans spans;
       if (kind == Tile::partial) spans = spans_of(*r.mask, keys);
       const Spans* part = kind == Tile::partial ? &spans : nullptr;
-      score(rows, r, kv_head, start, keys, vectors, part);
+      score(rows, r, kv_head, start, keys, vectors, part, few ? row : nullptr);
       const float scale = plain_ ? static_cast<float>(a_.scale) * log2_e : 1.0f;
       find_best(r.scores, scale, part, keys, vectors, r.softmax->best);
       const bool moved = r.softmax->follow(vectors);
@@ -126,12 +160,28 @@ class Forward {
       first = false;
     }
     if (first) std::memset(r.outputs, 0, sizeof(float) * static_cast<std::size_t>(wide) * item_rows);
-    Finish<Format>{a_, rows, *r.softmax, look_ ? r.seen : nullptr, look_ ? &r.picks : nullptr}.write(r.outputs, wide);
-    return true;
   }
 
   // scores[key][row] = q . k, and unless plain, everything up to the mask, in powers of two.
-  void score(const Rows& rows, Room& r, i64 kv_head, i64 start, int keys, int vectors, const Spans* spans) {
+  void score(const Rows& rows, Room& r, i64 kv_head, i64 start, int keys, int vectors, const Spans* spans,
+             const char* const* few) {
+    if (few)
+      score_few<Format>(few, rows.count, row_of(a_.k, rows.batch, kv_head, start, Format::size),
+                        a_.k.row * Format::size, keys, a_.d_k, r.scores);
+    else
+      score_many(rows, r, kv_head, start, keys, vectors, spans);
+    if (!plain_) {
+      const float* bias = nullptr;
+      if (a_.bias.data) {
+        read_bias(rows, start, keys, r.bias);
+        bias = r.bias;
+      }
+      change_scores(a_, r.scores, bias, keys, vectors, nullptr);
+    }
+    if (spans) hide(r.scores, *r.mask, *spans, keys);
+  }
+
+  void score_many(const Rows& rows, Room& r, i64 kv_head, i64 start, int keys, int vectors, const Spans* spans) {
     i64 step;
     const char* k = static_cast<const char*>(
         readable_rows<Format>(row_of(a_.k, rows.batch, kv_head, start, Format::size), a_.k.row * Format::size, keys,
@@ -148,15 +198,6 @@ class Forward {
                                            item_rows * 4, depth, r.scores + from * item_rows + v * lanes, item_rows);
       }
     }
-    if (!plain_) {
-      const float* bias = nullptr;
-      if (a_.bias.data) {
-        read_bias(rows, start, keys, r.bias);
-        bias = r.bias;
-      }
-      change_scores(a_, r.scores, bias, keys, vectors, nullptr);
-    }
-    if (spans) hide(r.scores, *r.mask, *spans, keys);
   }
 
   void weigh_block(Room& r, float scale, const Spans* spans, int keys, int vectors) {

@@ -2,6 +2,7 @@
 #include "table.hpp"
 #include "backward.hpp"
 #include "forward.hpp"
+#include "measure.hpp"
 
 namespace headwise::HEADWISE_ISA_NAME {
 namespace {
@@ -26,7 +27,13 @@ Status backward(const BackwardArguments& arguments) {
   return Backward<Upcasts>(arguments).run();
 }
 
-Status measure(const MeasureArguments&) { return Status::no_memory; }
+Status measure(const MeasureArguments& arguments) {
+  if (arguments.type == Type::f32) return Measure<Floats>(arguments).run();
+#if defined(__AVX512BF16__)
+  if (in_pairs(arguments.d_k)) return Measure<Pairs>(arguments).run();
+#endif
+  return Measure<Upcasts>(arguments).run();
+}
 
 }  // namespace
 

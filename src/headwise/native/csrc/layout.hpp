@@ -74,6 +74,13 @@ HEADWISE_INLINE void exchange_all(Vector (&x)[lanes]) {
     if (!(i & s)) exchange<s>(x[i], x[i | s], std::make_integer_sequence<int, lanes>{});
 }
 
+// In lanes without bit `s`, sums of two neighbours (s apart) of a; in those with it, of b.
+template <int s>
+HEADWISE_INLINE Vector halves(Vector a, Vector b) {
+  exchange<s>(a, b, std::make_integer_sequence<int, lanes>{});
+  return a + b;
+}
+
 // x[i][j] becomes x[j][i].
 HEADWISE_INLINE void transpose(Vector (&x)[lanes]) {
   exchange_all<1>(x);

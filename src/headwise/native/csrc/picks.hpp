@@ -47,6 +47,19 @@ struct Picks {
       }
   }
 
+  // One row of what others found of later keys.
+  void add(const Picks& other, const RowStatistics& ask, int row) {
+    for (int o = 0; o < ask.offset_count; ++o) {
+      float& mine = offset_scores[o * item_rows + row];
+      mine = most(mine, other.offset_scores[o * item_rows + row]);  // at most one of them saw the key
+    }
+    for (int t = 0; t < ask.top_count; ++t) {
+      const float score = other.top_scores[row * ask.top_count + t];
+      if (!(score > top_scores[(row + 1) * ask.top_count - 1])) break;
+      insert(ask.top_count, row, score, other.top_keys[row * ask.top_count + t]);
+    }
+  }
+
  private:
   static HEADWISE_INLINE bool there(const Spans* spans, int k, int row) {
     const int s = k / strip_keys, v = row / lanes;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -156,6 +157,15 @@ bool wait_turn(const std::int32_t* counter, std::int32_t turn) {
 }
 
 void pass_turn(std::int32_t* counter) { __atomic_fetch_add(counter, 1, __ATOMIC_RELEASE); }
+
+void* reserve(std::size_t bytes) {
+  const std::size_t whole = (bytes + 63) / 64 * 64;
+  void* memory = std::aligned_alloc(64, whole ? whole : 64);
+  if (memory) std::memset(memory, 0, whole);
+  return memory;
+}
+
+void release(void* memory) { std::free(memory); }
 
 void* scratch(std::size_t bytes) {
   if (mine.size < bytes) {

@@ -16,6 +16,10 @@ using Work = bool (*)(void* context, std::int64_t piece);
 // The helpers serve one call at a time: a call that comes meanwhile from another thread does its own work.
 Status run(std::int64_t pieces, double operations, Work work, void* context, const volatile int* stop);
 
+// Memory for a call's pieces to share, set to 0; nullptr: there is none. Given back by `release`.
+void* reserve(std::size_t bytes);
+void release(void* memory);
+
 // Whether the call that this thread works for has been ended early: what waits for another piece must give up.
 bool cancelled();
 

@@ -91,6 +91,10 @@ inline __attribute__((noinline)) void strip(i64 rows, const char* a, i64 a_step,
     tile<Entry, Columns, into, 4, N>(a + m * next, a_step, b, b_step, depth, c + m * c_step, c_step, scale + m);
     m += 4;
   }
+  if (m + 2 <= rows) {
+    tile<Entry, Columns, into, 2, N>(a + m * next, a_step, b, b_step, depth, c + m * c_step, c_step, scale + m);
+    m += 2;
+  }
   for (; m < rows; ++m)
     tile<Entry, Columns, into, 1, N>(a + m * next, a_step, b, b_step, depth, c + m * c_step, c_step, scale + m);
 }

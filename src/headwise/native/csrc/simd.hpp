@@ -128,8 +128,8 @@ HEADWISE_INLINE float sum_of(Vector x) {
 }
 
 template <class T>
-HEADWISE_INLINE T least(T a, T b) { return b < a ? b : a; }
+constexpr HEADWISE_INLINE T least(T a, T b) { return b < a ? b : a; }
 template <class T>
-HEADWISE_INLINE T most(T a, T b) { return a < b ? b : a; }
+constexpr HEADWISE_INLINE T most(T a, T b) { return a < b ? b : a; }
 
 }  // namespace headwise::HEADWISE_ISA_NAME

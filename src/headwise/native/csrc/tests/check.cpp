@@ -119,6 +119,37 @@ void check_forward(Drawn& d, const Answer& right, bool look) {
           [&](i64 n) { return o.top_weights[at(n)]; });
 }
 
+// What keys receive, against the weights.
+void check_measure(Drawn& d, const Answer& right) {
+  const Problem& p = d.c.p;
+  const Outputs o = run_forward(d, false);
+  const auto at = [](i64 n) { return static_cast<std::size_t>(n); };
+  const i64 heads = p.batch * p.heads;
+  MeasureArguments a;
+  static_cast<Problem&>(a) = p;
+  a.lse = o.lse.data();
+  a.q_cells = std::min<i64>(p.q_len, 5), a.k_cells = std::min<i64>(p.k_len, 7);
+  std::vector<float> mass(at(heads * p.k_len), NAN), map(at(heads * a.q_cells * a.k_cells), NAN);
+  a.key_mass = mass.data(), a.map = map.data();
+  std::vector<double> true_mass(mass.size(), 0), true_map(map.size(), 0);
+  for (i64 n = 0; n < static_cast<i64>(right.weights.size()); ++n) {
+    const i64 j = n % p.k_len, i = n / p.k_len % p.q_len, h = n / p.k_len / p.q_len;
+    true_mass[at(h * p.k_len + j)] += right.weights[at(n)];
+    true_map[at((h * a.q_cells + i * a.q_cells / p.q_len) * a.k_cells + j * a.k_cells / p.k_len)] +=
+        right.weights[at(n)];
+  }
+  if (measure(a) != Status::ok) ++failures, std::printf("WRONG status of measure\n");
+  const double tolerance = 3e-5 * d.spread;
+  compare("key mass", d, heads * p.k_len, tolerance, [&](i64 n) { return mass[at(n)]; },
+          [&](i64 n) { return true_mass[at(n)]; });
+  compare("map", d, static_cast<i64>(map.size()), tolerance, [&](i64 n) { return map[at(n)]; },
+          [&](i64 n) { return true_map[at(n)]; });
+  a.map = nullptr;
+  measure(a);
+  compare("key mass alone", d, heads * p.k_len, tolerance, [&](i64 n) { return mass[at(n)]; },
+          [&](i64 n) { return true_mass[at(n)]; });
+}
+
 struct Gradients {
   Tensor q, k, v;
   std::vector<float> sinks, bias;
@@ -196,6 +227,7 @@ int main(int count, char** words) {
       const Answer right = d.c.answer(gradients);
       check_forward(d, right, i % 2);
       if (gradients) check_backward(d, right);
+      if (i % 4 == 1) check_measure(d, right);
       if (failures > 20) break;
     }
     std::printf("%s: %d cases, %d wrong\n", list[n].name, cases, failures - before);

@@ -18,6 +18,7 @@ class Drawn {
     p.batch = 1 + below(2), p.kv_heads = 1 + below(3), p.heads = p.kv_heads * (1 + below(3));
     p.q_len = lengths[below(18)], p.k_len = lengths[below(18)];
     if (one_in(2)) p.q_len = p.k_len;
+    if (one_in(8)) p.q_len = 1 + below(3), p.k_len = 1000 + below(1200);  // decoding
     p.d_k = widths[below(15)], p.d_v = one_in(2) ? p.d_k : widths[below(15)];
     p.scale = one_in(8) ? -0.3 : 1 / std::sqrt(static_cast<double>(p.d_k));
     if (one_in(4)) p.softcap = 1.5;
