@@ -9,6 +9,7 @@
 namespace headwise::HEADWISE_ISA_NAME {
 
 constexpr int few_rows = 8;
+constexpr i64 ahead = 32;  // keys
 
 // Bytes of a row that fill one vector; rows must be whole vectors.
 template <class Format>
@@ -40,12 +41,18 @@ HEADWISE_INLINE Vector sums_of(Vector (&x)[lanes]) {
 
 // scores[key][row] for `count` <= R rows; lanes of rows that are not there get some other row's.
 template <class Format, int R>
-inline void score_few(const char* const* row, int count, const char* k, i64 step, int keys, i64 bytes, float* scores) {
+inline void score_few(const char* const* row, int count, const char* k, i64 step, int keys, i64 bytes, const char* v,
+                      i64 v_step, i64 v_bytes, float* scores) {
   constexpr int at_once = lanes / R;  // keys
   for (int first = 0; first < keys; first += at_once) {
     const char* key[at_once];
 #pragma GCC unroll 16
     for (int j = 0; j < at_once; ++j) key[j] = k + least(first + j, keys - 1) * step;
+    // Memory is what this waits for: the keys after next, and the values that are next, are asked for now.
+    for (int j = 0; j < at_once; ++j)
+      for (i64 c = 0; c < bytes; c += 64) __builtin_prefetch(key[j] + ahead * step + c);
+    for (int j = 0; j < least(at_once, keys - first); ++j)
+      for (i64 c = 0; c < v_bytes; c += 64) __builtin_prefetch(v + (first + j) * v_step + c);
     Vector sum[lanes];
 #pragma GCC unroll 16
     for (int n = 0; n < lanes; ++n) sum[n] = Vector{};
@@ -69,16 +76,17 @@ inline void score_few(const char* const* row, int count, const char* k, i64 step
 }
 
 template <class Format>
-inline void score_few(const char* const* row, int count, const char* k, i64 step, int keys, i64 d_k, float* scores) {
+inline void score_few(const char* const* row, int count, const char* k, i64 step, int keys, i64 d_k, const char* v,
+                      i64 v_step, i64 v_bytes, float* scores) {
   const i64 bytes = d_k * Format::size;
   if (count == 1)
-    score_few<Format, 1>(row, count, k, step, keys, bytes, scores);
+    score_few<Format, 1>(row, count, k, step, keys, bytes, v, v_step, v_bytes, scores);
   else if (count == 2)
-    score_few<Format, 2>(row, count, k, step, keys, bytes, scores);
+    score_few<Format, 2>(row, count, k, step, keys, bytes, v, v_step, v_bytes, scores);
   else if (count <= 4)
-    score_few<Format, 4>(row, count, k, step, keys, bytes, scores);
+    score_few<Format, 4>(row, count, k, step, keys, bytes, v, v_step, v_bytes, scores);
   else
-    score_few<Format, least(few_rows, lanes)>(row, count, k, step, keys, bytes, scores);
+    score_few<Format, least(few_rows, lanes)>(row, count, k, step, keys, bytes, v, v_step, v_bytes, scores);
 }
 
 }  // namespace headwise::HEADWISE_ISA_NAME

@@ -167,7 +167,8 @@ class Forward {
              const char* const* few) {
     if (few)
       score_few<Format>(few, rows.count, row_of(a_.k, rows.batch, kv_head, start, Format::size),
-                        a_.k.row * Format::size, keys, a_.d_k, r.scores);
+                        a_.k.row * Format::size, keys, a_.d_k, row_of(a_.v, rows.batch, kv_head, start, Format::size),
+                        a_.v.row * Format::size, a_.d_v * Format::size, r.scores);
     else
       score_many(rows, r, kv_head, start, keys, vectors, spans);
     if (!plain_) {

@@ -40,7 +40,7 @@ class Measure {
   struct Room {
     float *queries, *scores, *keys, *bias;
     float* mass;               // [key of the chunk][lanes]
-    float* cell;               // [item_rows]: weights of each row in the present cell of keys
+    float* cell;               // [item_rows]: weight of each row in one cell of keys
     float* whole;              // [item_rows]: log-sum-exp in powers of two
     TileMask* mask;
   };
@@ -80,17 +80,11 @@ class Measure {
       const Rows rows(a_, b, h, first, static_cast<int>(least<i64>(item_rows, a_.q_len - first)));
       if (rows.end <= start || rows.begin >= stop) continue;
       read_rows(rows, r, place);
-      for (i64 cell = first_cell; cell < last_cell; ++cell) {
-        // Cells are looked at one by one only where a map is asked for.
-        const i64 from = most(a_.map ? first_of(cell) : start, rows.begin);
-        const i64 until = least(a_.map ? first_of(cell + 1) : stop, rows.end);
-        for (int i = 0; i < item_rows; ++i) r.cell[i] = 0;
-        for (i64 at = from; at < until; at += tile_keys)
-          add_tile(rows, r, at, static_cast<int>(least<i64>(tile_keys, until - at)), r.mass + (at - start) * lanes);
-        if (!a_.map) break;
-        if (from >= until) continue;
-        for (int i = 0; i < rows.count; ++i)
-          a_.map[(place * a_.q_cells + rows.query[i] * a_.q_cells / a_.q_len) * a_.k_cells + cell] += r.cell[i];
+      const i64 until = least(stop, rows.end);
+      for (i64 at = most(start, rows.begin); at < until; at += tile_keys) {
+        const int keys = static_cast<int>(least<i64>(tile_keys, until - at));
+        const bool some = weigh_keys(rows, r, at, keys, r.mass + (at - start) * lanes);
+        if (some && a_.map) add_cells(rows, r, at, keys, place);
       }
     }
     if (a_.key_mass)
@@ -109,9 +103,10 @@ class Measure {
     }
   }
 
-  void add_tile(const Rows& rows, Room& r, i64 at, int keys, float* mass) {
+  // r.scores become weights, and are added to `mass`. False: there are none.
+  bool weigh_keys(const Rows& rows, Room& r, i64 at, int keys, float* mass) {
     const Tile kind = rows.look(at, keys, *r.mask);
-    if (kind == Tile::empty) return;
+    if (kind == Tile::empty) return false;
     const int vectors = (rows.count + lanes - 1) / lanes;
     const i64 kv_head = rows.head[0] / (a_.heads / a_.kv_heads);
     Spans spans;
@@ -128,19 +123,42 @@ class Measure {
     if (kind == Tile::partial) hide(r.scores, *r.mask, spans, keys);
     const Vector factor = splat(plain_ ? static_cast<float>(a_.scale) * log2_e : 1.0f);
     const Vector none = splat(-__builtin_inff());
-    for (int v = 0; v < vectors; ++v) {
-      const Vector minus = -load(r.whole + v * lanes);
-      Vector cell = load(r.cell + v * lanes);
-      for (int k_ = 0; k_ < keys; ++k_) {
-        const int s = k_ / strip_keys;
-        if (kind == Tile::partial && (v < spans.first[s] || v >= spans.last[s])) continue;
-        const Vector score = load(r.scores + k_ * item_rows + v * lanes);
-        Vector p = exp2(fma(score, factor, minus));
-        p = select(score == none, Vector{}, p);  // also where the row's log-sum-exp is NaN
-        store(mass + k_ * lanes, load(mass + k_ * lanes) + p);
-        cell += p;
+    Vector minus[item_vectors];
+    for (int v = 0; v < vectors; ++v) minus[v] = -load(r.whole + v * lanes);
+    for (int j = 0; j < keys; ++j) {
+      const int s = j / strip_keys;
+      const int first = kind == Tile::partial ? spans.first[s] : 0, last = kind == Tile::partial ? spans.last[s] : vectors;
+      float* score = r.scores + j * item_rows;
+      Vector sum = load(mass + j * lanes);
+      for (int v = 0; v < vectors; ++v) {
+        Vector p{};
+        if (v >= first && v < last) {
+          const Vector s_ = load(score + v * lanes);
+          p = exp2(fma(s_, factor, minus[v]));
+          if (kind == Tile::partial || !plain_) p = select(s_ == none, Vector{}, p);  // NaN where the row is broken
+          sum += p;
+        }
+        store(score + v * lanes, p);
       }
-      store(r.cell + v * lanes, cell);
+      store(mass + j * lanes, sum);
+    }
+    return true;
+  }
+
+  // What the tile's weights add to the map: summed over each cell's keys, and then row by row.
+  void add_cells(const Rows& rows, Room& r, i64 at, int keys, i64 place) {
+    const int vectors = (rows.count + lanes - 1) / lanes;
+    for (int j = 0; j < keys;) {
+      const i64 cell = (at + j) * cells_ / a_.k_len;
+      const int stop = static_cast<int>(least<i64>(keys, first_of(cell + 1) - at));
+      for (int v = 0; v < vectors; ++v) {
+        Vector sum{};
+        for (int n = j; n < stop; ++n) sum += load(r.scores + n * item_rows + v * lanes);
+        store(r.cell + v * lanes, sum);
+      }
+      for (int i = 0; i < rows.count; ++i)
+        a_.map[(place * a_.q_cells + rows.query[i] * a_.q_cells / a_.q_len) * a_.k_cells + cell] += r.cell[i];
+      j = stop;
     }
   }
 };

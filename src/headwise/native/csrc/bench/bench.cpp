@@ -56,21 +56,100 @@ double peak() {
 double peak() { return 0; }
 #endif
 
+// The fastest of some calls, in seconds.
+template <class F>
+double fastest(int repeats, const F& call) {
+  double best = 1e9;
+  for (int r = 0; r < repeats; ++r) {
+    const double start = now();
+    call();
+    best = std::min(best, now() - start);
+  }
+  return best;
+}
+
+volatile i64 seen = 0;
+
+// One query over many keys, 8 heads sharing 2: how much memory is read in a second.
+void decode(Type type, i64 d, int repeats) {
+  for (const i64 keys : {2048, 8192, 32768}) {
+    std::mt19937 source(1);
+    Case c;
+    c.p.batch = 8, c.p.heads = 8, c.p.kv_heads = 2, c.p.q_len = 1, c.p.k_len = keys;
+    c.p.d_k = c.p.d_v = d, c.p.scale = 1 / std::sqrt(static_cast<double>(d)), c.p.type = type;
+    c.finish(source, 1, 0, false);
+    ForwardArguments f;
+    static_cast<Problem&>(f) = c.p;
+    f.out = c.out.output(), f.lse = c.lse.data();
+    const double t = fastest(repeats, [&] { forward(f); });
+    const double bytes = 2.0 * static_cast<double>(8 * 2 * keys * d) * (type == Type::f32 ? 4 : 2);
+    // The same memory, merely read.
+    const double plain = fastest(repeats, [&] {
+      for (void* data : {c.k.data(), c.v.data()}) {
+        const i64* at = static_cast<const i64*>(data);
+        i64 sum[4] = {0, 0, 0, 0};
+        for (i64 n = 0; n + 32 <= static_cast<i64>(bytes) / 16; n += 32)  // eight bytes of 64, four lines at once
+          for (int line = 0; line < 4; ++line) sum[line] += at[n + 8 * line];
+        seen = seen + sum[0] + sum[1] + sum[2] + sum[3];
+      }
+    });
+    std::printf("1 query, %5ld keys: %8.3f ms, %5.1f GB/s (merely reading: %5.1f GB/s)\n", static_cast<long>(keys),
+                t * 1e3, bytes / t / 1e9, bytes / plain / 1e9);
+  }
+}
+
+// What observing costs beside the output alone.
+void statistics(Type type, i64 d, int repeats) {
+  for (const i64 length : {128, 512, 2048})
+    for (int causal = 0; causal < 2; ++causal) {
+      std::mt19937 source(1);
+      Case c;
+      c.p.batch = 1, c.p.heads = c.p.kv_heads = 8, c.p.q_len = c.p.k_len = length;
+      c.p.d_k = c.p.d_v = d, c.p.scale = 1 / std::sqrt(static_cast<double>(d)), c.p.type = type;
+      if (causal) c.p.mask.band_high = 0;
+      c.finish(source, 1, 0, false);
+      ForwardArguments f;
+      static_cast<Problem&>(f) = c.p;
+      f.out = c.out.output(), f.lse = c.lse.data();
+      std::vector<float> entropy(c.lse.size()), distance(entropy), most(entropy), offset(entropy);
+      std::vector<i64> key(entropy.size());
+      ForwardArguments g = f;
+      const i64 offsets[] = {-1};
+      g.rows.entropy = entropy.data(), g.rows.distance = distance.data(), g.rows.max_weight = most.data();
+      g.rows.max_key = key.data(), g.rows.offsets = offsets, g.rows.offset_count = 1;
+      g.rows.offset_mass = offset.data();
+      MeasureArguments m;
+      static_cast<Problem&>(m) = c.p;
+      std::vector<float> mass(static_cast<std::size_t>(8 * length)), map(8 * 64 * 64);
+      m.lse = c.lse.data(), m.key_mass = mass.data(), m.map = map.data(), m.q_cells = m.k_cells = 64;
+      const double alone = fastest(repeats, [&] { forward(f); }), rows = fastest(repeats, [&] { forward(g); });
+      const double keys = fastest(repeats, [&] { measure(m); });
+      std::printf("length %4ld %s: output %8.3f ms, with statistics of rows %.3fx, and of keys %.3fx\n",
+                  static_cast<long>(length), causal ? "causal" : "full  ", alone * 1e3, rows / alone,
+                  (rows + keys) / alone);
+    }
+}
+
 }  // namespace
 
-// bench [forward|backward|decode] [f32|bf16] [repeats] [d]
+// bench [forward|backward|decode|statistics] [f32|bf16] [repeats] [d] [only this length]
 int main(int count, char** words) {
   const std::string what = count > 1 ? words[1] : "forward";
   const Type type = count > 2 && std::string(words[2]) == "bf16" ? Type::bf16 : Type::f32;
   const int repeats = count > 3 ? std::atoi(words[3]) : 7;
+  const i64 only = count > 5 ? std::atoi(words[5]) : 0;
   const i64 d = count > 4 ? std::atoi(words[4]) : 64;
   set_threads(1);
   const double top = peak();
   std::printf("%s, %s, float32 peak of this core %.0f GF/s\n", isa(), features(), top);
+  if (what == "decode" || what == "statistics") {
+    (what == "decode" ? decode : statistics)(type, d, repeats);
+    return 0;
+  }
   const i64 shapes[][2] = {{8, 128}, {2, 512}, {1, 2048}, {1, 8192}};
   for (const auto& shape : shapes)
     for (int causal = 0; causal < 2; ++causal) {
-      if (shape[1] == 8192 && repeats > 4) continue;
+      if (only ? shape[1] != only : shape[1] == 8192) continue;
       std::mt19937 source(1);
       Case c;
       c.p.batch = shape[0], c.p.heads = c.p.kv_heads = 8, c.p.q_len = c.p.k_len = shape[1];
