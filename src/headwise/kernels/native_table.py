@@ -58,7 +58,9 @@ def beside_torch(isa: str) -> str:
     known = {key[1:]: least for key, least in FASTER_FROM.items() if key[0] == isa}
     if not known:
         return f"takes it only where 'torch' refuses: its {isa} build was not measured to be faster"
-    rows = ", ".join(
-        f"{dtype} from {least:,} ({queries} queries)" for (dtype, queries), least in known.items()
+    rows = "; ".join(
+        f"from {least:,} in {dtype} with {FEW if queries == 'many' else 'less than ' + str(FEW)} queries"
+        + " or more" * (queries == "many")
+        for (dtype, queries), least in known.items()
     )
-    return f"takes it where 'torch' refuses, and by multiplications: {rows}"
+    return f"takes it where 'torch' refuses, and by the number of multiplications: {rows}"
