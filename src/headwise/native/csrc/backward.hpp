@@ -13,6 +13,7 @@
 #include "finite.hpp"
 #include "formats.hpp"
 #include "gradients.hpp"
+#include "shared.hpp"
 
 namespace headwise::HEADWISE_ISA_NAME {
 
@@ -25,7 +26,6 @@ class Backward {
     chunks_ = most<i64>(1, (a_.k_len + chunk_keys - 1) / chunk_keys);
     wanted_ = a_.grad_q.data || a_.grad_k.data || a_.grad_v.data;  // some may be empty
     plain_ = a_.softcap <= 0 && !a_.bias.data && a_.scale > 0;
-    d_bias_shared_ = (a_.d_bias_batch == 0 ? a_.batch : 1) * (a_.d_bias_head == 0 ? a_.heads : 1);
   }
 
   Status run() {
@@ -36,7 +36,7 @@ class Backward {
       return status;
     }
     if (status != Status::ok) return status;
-    if (!reserve()) return Status::no_memory;
+    if (!shared_.reserve(a_, blocks_, chunks_)) return Status::no_memory;
     if (wanted_ || a_.d_bias) {
       const double useful = a_.mask.band_high == unbounded_high ? 1 : 0.5;
       const double operations = useful * static_cast<double>(a_.batch * a_.heads) * static_cast<double>(a_.q_len) *
@@ -50,7 +50,7 @@ class Backward {
         static_cast<Backward*>(self)->sink(head);
         return true;
       }, this, a_.stop);
-    pool::release(kept_);
+    shared_.release();
     return status;
   }
 
@@ -58,11 +58,9 @@ class Backward {
   static constexpr i64 chunk_keys = 256;  // of one piece: their sums stay in the second cache
 
   const BackwardArguments& a_;
-  i64 groups_, blocks_, chunks_, d_bias_shared_;
+  i64 groups_, blocks_, chunks_;
   bool plain_, wanted_;
-  void* kept_ = nullptr;
-  std::int32_t *q_turns_ = nullptr, *bias_turns_ = nullptr;
-  float* d_q_sums_ = nullptr;  // [batch, heads, q_len, d_k]: where dQ can't be added up in the output itself
+  Shared<Format> shared_;
 
   struct Room {
     float *queries, *d_outs;             // [column][row], packed
@@ -82,20 +80,6 @@ class Backward {
     const char *k, *v, *k_vectors, *q_vectors, *d_out_vectors;
     i64 k_step, v_step, k_vectors_step, q_vectors_step, d_out_vectors_step;
   };
-
-  // Turn counters and sums that pieces share. One allocation, set to 0.
-  bool reserve() {
-    const i64 per_q = a_.batch * a_.heads * blocks_;
-    const i64 per_bias = a_.d_bias ? per_q * chunks_ : 0;  // at most
-    const bool sums = chunks_ > 1 && Format::size == 2;
-    const i64 count = (per_q + per_bias + 15) / 16 * 16;
-    kept_ = pool::reserve(4 * static_cast<std::size_t>(count + (sums ? a_.batch * a_.heads * a_.q_len * a_.d_k : 0)));
-    if (!kept_) return false;
-    q_turns_ = static_cast<std::int32_t*>(kept_);
-    bias_turns_ = q_turns_ + per_q;
-    if (sums) d_q_sums_ = static_cast<float*>(kept_) + count;
-    return true;
-  }
 
   bool room_for(Room& r) const {
     constexpr int together = Format::together;
@@ -156,9 +140,9 @@ class Backward {
       }
     if (!wanted_) return true;
     for (i64 j = 0; j < s.keys; ++j) {
-      write_row(row_of(a_.grad_k, s.b, s.kv_head, s.start + j, Format::size), r.d_k + j * wide_k, a_.d_k,
+      write_row<Format>(row_of(a_.grad_k, s.b, s.kv_head, s.start + j, Format::size), r.d_k + j * wide_k, a_.d_k,
                 static_cast<float>(a_.scale));
-      write_row(row_of(a_.grad_v, s.b, s.kv_head, s.start + j, Format::size), r.d_v + j * wide_v, a_.d_v, 1);
+      write_row<Format>(row_of(a_.grad_v, s.b, s.kv_head, s.start + j, Format::size), r.d_v + j * wide_v, a_.d_v, 1);
     }
     return true;
   }
@@ -168,7 +152,7 @@ class Backward {
     const i64 first_chunk = rows.begin / chunk_keys;
     const i64 last_chunk = rows.end > rows.begin ? (rows.end - 1) / chunk_keys : 0;
     if (chunk < first_chunk || chunk > last_chunk) {
-      if (a_.d_bias) add_bias(rows, s, r, chunk, false);
+      if (a_.d_bias) shared_.add_bias(rows, chunk, s.start, s.keys, nullptr);
       return;
     }
     const i64 from = most(rows.begin, s.start), until = least(rows.end, s.start + s.keys);
@@ -186,13 +170,9 @@ class Backward {
       }
     }
     if (none) std::memset(r.d_q, 0, sizeof(float) * static_cast<std::size_t>(padded(a_.d_k) * item_rows));
-    if (a_.d_bias) add_bias(rows, s, r, chunk, !none);
+    if (a_.d_bias) shared_.add_bias(rows, chunk, s.start, s.keys, none ? nullptr : r.d_bias_sum);
     if (!wanted_) return;
-    std::int32_t* counter = q_turns_ + s.b * a_.heads * blocks_ + block;
-    const std::int32_t turn = static_cast<std::int32_t>(chunk - first_chunk);
-    if (!pool::wait_turn(counter, turn)) return;
-    add_d_q(rows, r.d_q, chunk == first_chunk, chunk == last_chunk);
-    pool::pass_turn(counter);
+    shared_.add_d_q(rows, block, chunk - first_chunk, chunk == last_chunk, r.d_q);
   }
 
   void read_rows(const Rows& rows, Sides& s, Room& r) {
@@ -326,58 +306,6 @@ class Backward {
                                         r.d_q + from * wide, wide);
       from += count;
     }
-  }
-
-  void add_d_q(const Rows& rows, const float* from, bool first, bool last) {
-    const i64 wide = padded(a_.d_k);
-    const float scale = static_cast<float>(a_.scale);
-    for (int i = 0; i < rows.count; ++i, from += wide) {
-      char* to = row_of(a_.grad_q, rows.batch, rows.head[i], rows.query[i], Format::size);
-      if (first && last) {
-        write_row(to, from, a_.d_k, scale);
-        continue;
-      }
-      float* sum = Format::size == 4
-                       ? reinterpret_cast<float*>(to)
-                       : d_q_sums_ + ((rows.batch * a_.heads + rows.head[i]) * a_.q_len + rows.query[i]) * a_.d_k;
-      for (i64 c = 0; c < a_.d_k; ++c) sum[c] = first ? from[c] * scale : sum[c] + from[c] * scale;
-      if (last && Format::size == 2) write_row(to, sum, a_.d_k, 1);
-    }
-  }
-
-  static void write_row(char* to, const float* from, i64 columns, float scale) {
-    i64 c = 0;
-    for (; c + lanes <= columns; c += lanes) {
-      const Vector x = load(from + c) * splat(scale);
-      if (Format::size == 4)
-        store(reinterpret_cast<float*>(to) + c, x);
-      else
-        store_bf16(to + 2 * c, x);
-    }
-    for (; c < columns; ++c) {
-      const float x = from[c] * scale;
-      const std::uint16_t half = bf16_of(x);
-      std::memcpy(to + Format::size * c, Format::size == 4 ? static_cast<const void*>(&x) : &half, Format::size);
-    }
-  }
-
-  // The gradient of the bias, added in the order of entries and heads where they share it.
-  void add_bias(const Rows& rows, const Sides& s, Room& r, i64 chunk, bool any_tile) {
-    const bool by_row = a_.d_bias_row != 0;
-    const i64 h = rows.head[0], block = by_row ? rows.query[0] / item_rows : 0;
-    const i64 plane = (a_.d_bias_batch ? rows.batch : 0) * a_.heads + (a_.d_bias_head ? h : 0);
-    const i64 rank = (a_.d_bias_batch ? 0 : rows.batch) * (a_.d_bias_head ? 1 : a_.heads) + (a_.d_bias_head ? 0 : h);
-    const bool shared = d_bias_shared_ > 1 || !by_row;
-    std::int32_t* counter = bias_turns_ + (plane * blocks_ + block) * chunks_ + chunk;
-    const i64 turn = by_row ? rank : rank * blocks_ + rows.query[0] / item_rows;
-    if (shared && !pool::wait_turn(counter, static_cast<std::int32_t>(turn))) return;
-    if (any_tile)
-      for (int i = 0; i < rows.count; ++i) {
-        float* to = a_.d_bias + rows.batch * a_.d_bias_batch + h * a_.d_bias_head + rows.query[i] * a_.d_bias_row +
-                    s.start;
-        for (i64 j = 0; j < s.keys; ++j) to[j] += r.d_bias_sum[j * item_rows + i];
-      }
-    if (shared) pool::pass_turn(counter);
   }
 
   // d sink = -sum exp(sink - lse) delta: the sink is a key whose value is 0.

@@ -45,26 +45,21 @@ inline void score_few(const char* const* row, int count, const char* k, i64 step
                       i64 v_step, i64 v_bytes, float* scores) {
   constexpr int at_once = lanes / R;  // keys
   for (int first = 0; first < keys; first += at_once) {
-    const char* key[at_once];
-#pragma GCC unroll 16
-    for (int j = 0; j < at_once; ++j) key[j] = k + least(first + j, keys - 1) * step;
-    // Memory is what this waits for: the keys after next, and the values that are next, are asked for now.
-    for (int j = 0; j < at_once; ++j)
-      for (i64 c = 0; c < bytes; c += 64) __builtin_prefetch(key[j] + ahead * step + c);
-    for (int j = 0; j < least(at_once, keys - first); ++j)
-      for (i64 c = 0; c < v_bytes; c += 64) __builtin_prefetch(v + (first + j) * v_step + c);
     Vector sum[lanes];
 #pragma GCC unroll 16
-    for (int n = 0; n < lanes; ++n) sum[n] = Vector{};
-    for (i64 c = 0; c < bytes; c += few_bytes<Format>) {
-      Vector q[R];
+    for (int j = 0; j < at_once; ++j) {  // one key after another: memory is what this waits for
+      const int n = least(first + j, keys - 1);
+      const char* key = k + n * step;
+      // The keys after next, and the values that are next, are asked for now.
+      for (i64 c = 0; c < bytes; c += 64) __builtin_prefetch(key + ahead * step + c);
+      for (i64 c = 0; c < v_bytes; c += 64) __builtin_prefetch(v + n * v_step + c);
 #pragma GCC unroll 8
-      for (int i = 0; i < R; ++i) q[i] = few_vector<Format>(row[least(i, count - 1)] + c);
-#pragma GCC unroll 16
-      for (int j = 0; j < at_once; ++j) {
-        const Vector x = few_vector<Format>(key[j] + c);
+      for (int i = 0; i < R; ++i) sum[j * R + i] = Vector{};
+      for (i64 c = 0; c < bytes; c += few_bytes<Format>) {
+        const Vector x = few_vector<Format>(key + c);
 #pragma GCC unroll 8
-        for (int i = 0; i < R; ++i) sum[j * R + i] = Format::Entry::add(x, q[i], sum[j * R + i]);
+        for (int i = 0; i < R; ++i)
+          sum[j * R + i] = Format::Entry::add(x, few_vector<Format>(row[least(i, count - 1)] + c), sum[j * R + i]);
       }
     }
     alignas(64) float all[lanes];

@@ -25,7 +25,7 @@ struct Job {
   std::atomic<int> status{static_cast<int>(Status::ok)};
 
   bool ended() {
-    if (stop && *stop) end(Status::interrupted);
+    if (stop && __atomic_load_n(stop, __ATOMIC_RELAXED)) end(Status::interrupted);
     return status.load(std::memory_order_relaxed) != static_cast<int>(Status::ok);
   }
   void end(Status why) { status.store(static_cast<int>(why), std::memory_order_relaxed); }

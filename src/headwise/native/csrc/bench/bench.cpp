@@ -70,19 +70,19 @@ double fastest(int repeats, const F& call) {
 
 volatile i64 seen = 0;
 
-// One query over many keys, 8 heads sharing 2: how much memory is read in a second.
-void decode(Type type, i64 d, int repeats) {
+// One query over many keys, 8 heads that share `kv_heads`: how much memory is read in a second.
+void decode(Type type, i64 d, int repeats, i64 batch, i64 kv_heads) {
   for (const i64 keys : {2048, 8192, 32768}) {
     std::mt19937 source(1);
     Case c;
-    c.p.batch = 8, c.p.heads = 8, c.p.kv_heads = 2, c.p.q_len = 1, c.p.k_len = keys;
+    c.p.batch = batch, c.p.heads = 8, c.p.kv_heads = kv_heads, c.p.q_len = 1, c.p.k_len = keys;
     c.p.d_k = c.p.d_v = d, c.p.scale = 1 / std::sqrt(static_cast<double>(d)), c.p.type = type;
     c.finish(source, 1, 0, false);
     ForwardArguments f;
     static_cast<Problem&>(f) = c.p;
     f.out = c.out.output(), f.lse = c.lse.data();
     const double t = fastest(repeats, [&] { forward(f); });
-    const double bytes = 2.0 * static_cast<double>(8 * 2 * keys * d) * (type == Type::f32 ? 4 : 2);
+    const double bytes = 2.0 * static_cast<double>(batch * kv_heads * keys * d) * (type == Type::f32 ? 4 : 2);
     // The same memory, merely read.
     const double plain = fastest(repeats, [&] {
       for (void* data : {c.k.data(), c.v.data()}) {
@@ -93,7 +93,8 @@ void decode(Type type, i64 d, int repeats) {
         seen = seen + sum[0] + sum[1] + sum[2] + sum[3];
       }
     });
-    std::printf("1 query, %5ld keys: %8.3f ms, %5.1f GB/s (merely reading: %5.1f GB/s)\n", static_cast<long>(keys),
+    std::printf("%ld x 1 query, 8 heads share %ld, %5ld keys: %8.3f ms, %5.1f GB/s (merely reading: %5.1f GB/s)\n",
+                static_cast<long>(batch), static_cast<long>(kv_heads), static_cast<long>(keys),
                 t * 1e3, bytes / t / 1e9, bytes / plain / 1e9);
   }
 }
@@ -143,7 +144,10 @@ int main(int count, char** words) {
   const double top = peak();
   std::printf("%s, %s, float32 peak of this core %.0f GF/s\n", isa(), features(), top);
   if (what == "decode" || what == "statistics") {
-    (what == "decode" ? decode : statistics)(type, d, repeats);
+    if (what == "decode")
+      decode(type, d, repeats, 8, 2), decode(type, d, repeats, 1, 8);
+    else
+      statistics(type, d, repeats);
     return 0;
   }
   const i64 shapes[][2] = {{8, 128}, {2, 512}, {1, 2048}, {1, 8192}};

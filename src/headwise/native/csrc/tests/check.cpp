@@ -212,7 +212,7 @@ void check_backward(Drawn& d, const Answer& right) {
 }  // namespace
 
 int main(int count, char** words) {
-  const int cases = count > 1 ? std::atoi(words[1]) : 200;
+  const int cases = count > 1 ? std::atoi(words[1]) : 60;
   const unsigned seed = count > 2 ? static_cast<unsigned>(std::atoi(words[2])) : 1;
   const Build* list;
   const int built = builds(&list);
