@@ -52,7 +52,7 @@ class Choice:
 
     def _would_do(self, other: str) -> str:
         """Why a kernel that takes the problem isn't the one."""
-        against = _named(other).passed_over(self.problem) if self.asked_for == "auto" else None
+        against = named(other).passed_over(self.problem) if self.asked_for == "auto" else None
         return f"it would do, but {against or 'comes later in line'}"
 
 
@@ -74,7 +74,7 @@ def pick(problem: Problem, kernel: str = "auto") -> Kernel:
             if not reasons_against(taken, problem) and taken.passed_over(problem) is None:
                 break
     else:
-        taken = _named(kernel)
+        taken = named(kernel)
         reasons = reasons_against(taken, problem)
         if reasons:
             would = next(k.name for k in KERNELS if not reasons_against(k, problem))
@@ -92,7 +92,7 @@ def pick(problem: Problem, kernel: str = "auto") -> Kernel:
     return taken
 
 
-def _named(name: str) -> Kernel:
+def named(name: str) -> Kernel:
     for kernel in KERNELS:
         if kernel.name == name:
             return kernel

@@ -101,6 +101,26 @@ def backward(
     return Grads(d_q, d_k, d_v, sinks, of_bias), finite
 
 
+def measure_keys(
+    problem: Problem, lse: Tensor, *, mass: bool, cells: tuple[int, int] | None
+) -> tuple[Tensor | None, Tensor | None]:
+    """(what each key receives [B, H, k_len], the sum of weights in each cell [B, H, *cells]) of a flat
+    problem of which `forward` gave `lse`; None for what isn't asked for."""
+    told, frame = Told(problem), problem.frame
+    heads = (frame.batch[0], frame.heads)
+    received = room(problem.q, *heads, frame.k_len) if mass else None
+    picture = None if cells is None else room(problem.q, *heads, *cells)
+    lse = lse.contiguous()
+    wanted = (
+        lse.data_ptr(),
+        0 if received is None else received.data_ptr(),
+        0 if picture is None else picture.data_ptr(),
+        *(cells or (0, 0)),
+    )
+    _run(lambda: native.measure(told.numbers, wanted, told.patient))
+    return received, picture
+
+
 class Told:
     """A problem as the kernel is told it, and the tensors behind the addresses."""
 

@@ -13,7 +13,7 @@ from headwise.attention import problem, solve
 from headwise.cache import Cache, CrossCache
 from headwise.kernels.arguments import arguments
 from headwise.kernels.choose import choose
-from headwise.kernels.measure import check_observers, measure
+from headwise.kernels.measure import check_observers, solve_and_measure
 from headwise.kernels.problem import Problem
 from headwise.masks.base import Mask, all_of
 from headwise.masks.frame import Align, Frame
@@ -266,13 +266,17 @@ class MultiHeadAttention(nn.Module):
         if cache is not None:
             cache.claim(self)
         mark = None  # it would keep the tensors of before alive while attention is computed
-        heads, lse = solve(call, kernel=self.kernel)  # [*batch, heads, q_len, d_v]
+        seen: Observations | None = None
+        if observe is None:
+            heads, lse = solve(call, kernel=self.kernel)  # [*batch, heads, q_len, d_v]
+        else:
+            heads, lse, seen = solve_and_measure(call, observe, self.kernel, solve)
         for hook in tuple(self.attention_hooks):  # another thread may take its own away
             hook(call, lse)
         if self.gate_proj is not None:
             heads = heads * self.gate_proj(x).sigmoid().transpose(-1, -2).unsqueeze(-1)
         y = project(self.out_proj, heads.transpose(-3, -2).flatten(-2))  # [*batch, q_len, output_dim]
-        return y if observe is None else (y, measure(call, observe, lse=lse))
+        return y if seen is None else (y, seen)
 
     def _bias(self, bias: Bias | Tensor | None) -> Bias | None:
         own = self.score_bias() if isinstance(self.score_bias, nn.Module) else self.score_bias
