@@ -5,7 +5,7 @@
 
 namespace headwise {
 
-// Writes the output, log-sum-exp and statistics of one query row.
-void careful_row(const ForwardArguments& arguments, std::int64_t batch, std::int64_t head, std::int64_t query);
+// Writes the output, log-sum-exp and statistics of one query row. False: there was no memory.
+bool careful_row(const ForwardArguments& arguments, std::int64_t batch, std::int64_t head, std::int64_t query);
 
 }  // namespace headwise

@@ -18,17 +18,19 @@ class Finish {
 
   // Writes every row. Where a number isn't finite, the row is computed again with care: what is masked must
   // not have caused it (0 times NaN is NaN), and what is not masked must have the effect it should have.
-  void write(const float* outputs, i64 wide) {
+  // False: there was no memory for that.
+  bool write(const float* outputs, i64 wide) {
     for (int i = 0; i < rows_.count; ++i) {
       const i64 place = (rows_.batch * a_.heads + rows_.head[i]) * a_.q_len + rows_.query[i];
       const bool fine = write_output(i, outputs + i * wide);
       if (!fine || bad_[i]) {
-        careful_row(a_, rows_.batch, rows_.head[i], rows_.query[i]);
+        if (!careful_row(a_, rows_.batch, rows_.head[i], rows_.query[i])) return false;
         continue;
       }
       a_.lse[place] = lse_[i];
       if (seen_) write_statistics(i, place);
     }
+    return true;
   }
 
  private:

@@ -113,8 +113,7 @@ class Forward {
       if (!parts_.last(number)) return true;
       parts_.join(number, state, rows.count, wide);
     }
-    Finish<Format>{a_, rows, *r.softmax, state.seen, look_ ? &r.picks : nullptr}.write(r.outputs, wide);
-    return true;
+    return Finish<Format>{a_, rows, *r.softmax, state.seen, look_ ? &r.picks : nullptr}.write(r.outputs, wide);
   }
 
   // The rows' sums over the keys from .. until - 1.

@@ -6,7 +6,7 @@
 namespace headwise::HEADWISE_ISA_NAME {
 
 using Half = std::uint16_t __attribute__((vector_size(2 * lanes)));
-using LooseHalf = std::uint16_t __attribute__((vector_size(2 * lanes), aligned(2), may_alias));
+using LooseHalf = std::uint16_t __attribute__((vector_size(2 * lanes), aligned(1), may_alias));
 
 // lanes bf16 numbers as floats: a bf16 is the upper half of a float.
 HEADWISE_INLINE Vector load_bf16(const char* at) {

@@ -42,8 +42,8 @@ constexpr int item_vectors = item_rows / lanes;
 
 using Vector = float __attribute__((vector_size(4 * lanes)));
 using Whole = std::int32_t __attribute__((vector_size(4 * lanes)));
-using Loose = float __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
-using LooseWhole = std::int32_t __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
+using Loose = float __attribute__((vector_size(4 * lanes), aligned(1), may_alias));  // anywhere in memory
+using LooseWhole = std::int32_t __attribute__((vector_size(4 * lanes), aligned(1), may_alias));
 
 HEADWISE_INLINE Vector load(const float* at) { return *reinterpret_cast<const Loose*>(at); }
 HEADWISE_INLINE void store(float* at, Vector x) { *reinterpret_cast<Loose*>(at) = x; }

@@ -131,21 +131,73 @@ void statistics(Type type, i64 d, int repeats) {
     }
 }
 
+// What each option costs beside a call without options.
+void options(Type type, i64 d, int repeats, i64 length) {
+  std::mt19937 source(1);
+  Case c;
+  c.p.batch = length < 1000 ? 2 : 1, c.p.heads = c.p.kv_heads = 8, c.p.q_len = c.p.k_len = length;
+  c.p.d_k = c.p.d_v = d, c.p.scale = 1 / std::sqrt(static_cast<double>(d)), c.p.type = type;
+  c.finish(source, 1, 0, false);
+  const Problem plain = c.p;
+  std::vector<std::uint8_t> dense(static_cast<std::size_t>(length * length));
+  for (auto& x : dense) x = source() % 4 != 0;
+  std::vector<float> bias(static_cast<std::size_t>(8 * length * length), 0.5f);
+  const i64 half = length / 2;
+  std::vector<i64> ids(static_cast<std::size_t>(length));
+  for (i64 i = 0; i < length; ++i) ids[static_cast<std::size_t>(i)] = i / 100;
+  double base[2] = {0, 0};
+  Tensor d_q = c.q, d_k = c.k, d_v = c.v;
+  const auto one = [&](const char* name) {
+    ForwardArguments f;
+    static_cast<Problem&>(f) = c.p;
+    f.out = c.out.output(), f.lse = c.lse.data();
+    BackwardArguments g;
+    static_cast<Problem&>(g) = c.p;
+    g.out = c.out.input(), g.d_out = c.d_out.input(), g.lse = c.lse.data();
+    g.grad_q = d_q.output(), g.grad_k = d_k.output(), g.grad_v = d_v.output();
+    const double t = fastest(repeats, [&] { forward(f); }), u = fastest(repeats, [&] { backward(g); });
+    if (base[0] == 0) base[0] = t, base[1] = u;
+    std::printf("length %ld, %-24s forward %8.3f ms (%.2fx), backward %8.3f ms (%.2fx)\n", static_cast<long>(length),
+                name, t * 1e3, t / base[0], u * 1e3, u / base[1]);
+    c.p = plain;
+  };
+  one("no option");
+  c.p.mask.dense = dense.data(), c.p.mask.dense_row = length, c.p.mask.dense_column = 1;
+  one("dense mask");
+  c.p.mask.dense = dense.data(), c.p.mask.dense_column = 1;
+  one("dense mask of keys");
+  c.p.bias.data = bias.data(), c.p.bias.head = length * length, c.p.bias.row = length, c.p.bias.column = 1;
+  one("bias of every head");
+  c.p.dropout = {0.1, 7, 0};
+  one("dropout");
+  c.p.softcap = 30;
+  one("softcap");
+  c.p.mask.key_end = &half;
+  one("half of the keys");
+  c.p.mask.band_low = -127, c.p.mask.band_high = 0;
+  one("window of 128");
+  c.p.mask.q_ids = c.p.mask.k_ids = ids.data();
+  one("documents of 100");
+}
+
 }  // namespace
 
-// bench [forward|backward|decode|statistics] [f32|bf16] [repeats] [d] [only this length]
+// bench [forward|backward|decode|statistics|options] [f32|bf16] [repeats] [d] [only this length] [between]
 int main(int count, char** words) {
   const std::string what = count > 1 ? words[1] : "forward";
   const Type type = count > 2 && std::string(words[2]) == "bf16" ? Type::bf16 : Type::f32;
   const int repeats = count > 3 ? std::atoi(words[3]) : 7;
   const i64 only = count > 5 ? std::atoi(words[5]) : 0;
   const i64 d = count > 4 ? std::atoi(words[4]) : 64;
+  const bool between = count > 6;  // rows of all heads side by side, as a projection leaves them
   set_threads(1);
   const double top = peak();
   std::printf("%s, %s, float32 peak of this core %.0f GF/s\n", isa(), features(), top);
-  if (what == "decode" || what == "statistics") {
+  if (what == "decode" || what == "statistics" || what == "options") {
     if (what == "decode")
       decode(type, d, repeats, 8, 2), decode(type, d, repeats, 1, 8);
+    else if (what == "options")
+      options(type, d, repeats, only ? only : 512);
     else
       statistics(type, d, repeats);
     return 0;
@@ -159,7 +211,7 @@ int main(int count, char** words) {
       c.p.batch = shape[0], c.p.heads = c.p.kv_heads = 8, c.p.q_len = c.p.k_len = shape[1];
       c.p.d_k = c.p.d_v = d, c.p.scale = 1 / std::sqrt(static_cast<double>(d)), c.p.type = type;
       if (causal) c.p.mask.band_high = 0;
-      c.finish(source, 1, 0, false);
+      c.finish(source, 1, 0, between);
       ForwardArguments f;
       static_cast<Problem&>(f) = c.p;
       f.out = c.out.output(), f.lse = c.lse.data();

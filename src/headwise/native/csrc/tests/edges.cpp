@@ -193,6 +193,47 @@ void check_masked_nan() {
     }
 }
 
+// What is not masked has its effect, and only where it belongs.
+void check_live_nan() {
+  for (const Type type : {Type::f32, Type::bf16})
+    for (const double bad : {static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
+      Case c = plain(type, 1, 1, 1, 90, 90, 16, 20);
+      c.p.mask.band_high = 0;
+      everything(c, false);
+      const Tensor clean = c.out;
+      c.v.set(0, 0, 70, 3, bad);
+      std::int32_t not_finite = 0;
+      ForwardArguments f;
+      static_cast<Problem&>(f) = c.p;
+      f.out = c.out.output(), f.lse = c.lse.data(), f.not_finite = &not_finite;
+      forward(f);
+      bool right = not_finite == 1;
+      for (i64 i = 0; i < 90; ++i)
+        for (i64 col = 0; col < 20; ++col) {
+          const double x = c.out.get(0, 0, i, col), y = clean.get(0, 0, i, col);
+          if (i >= 70 && col == 3)
+            right = right && (std::isnan(bad) ? std::isnan(x) : x == bad);
+          else
+            right = right && std::fabs(x - y) <= (type == Type::f32 ? 1e-5 : 2e-2) * (1 + std::fabs(y));
+        }
+      expect(right, "a live NaN or Inf among the values");
+      c.v.set(0, 0, 70, 3, 0.5);
+      c.k.set(0, 0, 40, 2, NAN);
+      forward(f);
+      right = true;
+      for (i64 i = 0; i < 90; ++i)
+        for (i64 col = 0; col < 20; ++col)
+          right = right && std::isnan(c.out.get(0, 0, i, col)) == (i >= 40) &&
+                  std::isnan(c.lse[static_cast<std::size_t>(i)]) == (i >= 40);
+      expect(right, "a live NaN among the keys");
+    }
+  // A call of nothing but NaN takes no longer than others (it would be minutes).
+  Case c = plain(Type::f32, 1, 2, 2, 700, 700, 32, 32);
+  for (auto& x : c.q.f) x = NAN;
+  everything(c, false);
+  expect(std::isnan(c.out.f[0]), "nothing but NaN");
+}
+
 void check_sizes() {
   set_threads(2);
   for (int zero = 0; zero < 7; ++zero) {
@@ -241,6 +282,7 @@ int main() {
     if (!use_isa(list[n].name)) continue;
     check_sizes();
     check_masked_nan();
+    check_live_nan();
     check_huge_scores();
     check_stop();
     check_threads();
