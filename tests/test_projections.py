@@ -117,7 +117,10 @@ def test_a_layer_gives_the_same_with_and_without(monkeypatch: pytest.MonkeyPatch
         )
 
 
-def test_a_layer_compiles_to_one_graph() -> None:
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_layer_compiles_to_one_graph(monkeypatch: pytest.MonkeyPatch, asked: bool) -> None:
+    if not asked:
+        monkeypatch.undo()  # as it is on this processor
     torch.manual_seed(0)
     layer, x = hw.MultiHeadAttention(12, 3), torch.randn(2, 5, 12)
     compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")

@@ -82,9 +82,9 @@ def measure(
     made = lse
     if known is None:
         mine = share(flat, observers)
-        found = forward_observed(flat, mine) if mine else None
-        known = {} if found is None else found[2]
-        made = None if found is None else found[1]
+        own = forward_observed(flat, mine) if mine else None
+        known = {} if own is None else own[2]
+        made = None if own is None else own[1]
     for name, result in known.items():
         results[name] = map_tensors(result, lambda t: t.reshape(*frame.batch, *t.shape[1:]))
     rest = tuple(observer for observer in observers if observer.name not in results)

@@ -42,7 +42,7 @@ class Native(PairKernel):
         if TorchFused().supports(problem):
             return None
         work = multiplications(problem.q.shape, problem.v.shape)
-        return slower_than_torch(native.isa(), problem.q.dtype, problem.frame.q_len, work)
+        return slower_than_torch(native.isa(), problem.q.dtype, problem.frame.q_len, problem.groups, work)
 
     def forward(self, problem: Problem) -> tuple[Tensor, Tensor]:
         out, lse, finite = forward(problem)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 MISSING: str | None = None  # why there is no compiled module
-native: ModuleType | Any = None
+native: Any = None
 
 try:
-    from headwise import _native
-
-    native = _native
+    native = importlib.import_module("headwise._native")
 except ImportError as error:
     if isinstance(error, ModuleNotFoundError):
         MISSING = "it wasn't built: headwise was installed without a C++ compiler (see `headwise doctor`)"

@@ -21,12 +21,18 @@ FASTER_FROM: dict[tuple[str, str, str], int] = {
     ("avx2", "float32", "many"): 32_768,
     ("avx2", "bfloat16", "many"): 32_768,
     ("avx2", "bfloat16", "few"): 16_384,
+    ("avx2", "float32", "few, grouped"): 16_384,
+    ("avx2", "bfloat16", "few, grouped"): 16_384,
     ("avx512", "float32", "many"): 32_768,
     ("avx512", "bfloat16", "many"): 32_768,
     ("avx512", "bfloat16", "few"): 16_384,
+    ("avx512", "float32", "few, grouped"): 16_384,
+    ("avx512", "bfloat16", "few, grouped"): 16_384,
     ("avx512bf16", "float32", "many"): 32_768,
     ("avx512bf16", "bfloat16", "many"): 32_768,
     ("avx512bf16", "bfloat16", "few"): 16_384,
+    ("avx512bf16", "float32", "few, grouped"): 16_384,
+    ("avx512bf16", "bfloat16", "few, grouped"): 16_384,
 }
 
 
@@ -35,10 +41,10 @@ def multiplications(q: Sequence[int], v: Sequence[int]) -> int:
     return q[0] * q[1] * q[2] * v[2] * (q[3] + v[3])
 
 
-def slower_than_torch(isa: str, dtype: torch.dtype, q_len: int, work: int) -> str | None:
+def slower_than_torch(isa: str, dtype: torch.dtype, q_len: int, groups: int, work: int) -> str | None:
     """Why torch's fused operation is the better choice for a call of `work` multiplications that both take;
-    None if it isn't."""
-    least = faster_from(isa, dtype, q_len)
+    None if it isn't. `groups`: how many query heads share a key."""
+    least = faster_from(isa, dtype, kind(q_len, groups))
     if least is None:
         return f"'torch' is faster than its {isa} build"
     if work < least:
@@ -47,10 +53,16 @@ def slower_than_torch(isa: str, dtype: torch.dtype, q_len: int, work: int) -> st
 
 
 @functools.lru_cache(maxsize=64)
-def faster_from(isa: str, dtype: torch.dtype, q_len: int) -> int | None:
+def faster_from(isa: str, dtype: torch.dtype, queries: str) -> int | None:
     """Multiplications from which on it is faster than torch; None: never, or not measured."""
-    queries = "few" if q_len < FEW else "many"
     return FASTER_FROM.get((isa, str(dtype).removeprefix("torch."), queries))
+
+
+def kind(q_len: int, groups: int) -> str:
+    """The kind of queries, as the table names them."""
+    if q_len >= FEW:
+        return "many"
+    return "few" if groups == 1 else "few, grouped"
 
 
 def beside_torch(isa: str) -> str:
@@ -59,8 +71,6 @@ def beside_torch(isa: str) -> str:
     if not known:
         return f"takes it only where 'torch' refuses: its {isa} build was not measured to be faster"
     rows = "; ".join(
-        f"from {least:,} in {dtype} with {FEW if queries == 'many' else 'less than ' + str(FEW)} queries"
-        + " or more" * (queries == "many")
-        for (dtype, queries), least in known.items()
+        f"{queries} queries in {dtype} from {least:,}" for (dtype, queries), least in known.items()
     )
     return f"takes it where 'torch' refuses, and by the number of multiplications: {rows}"

@@ -64,12 +64,14 @@ def _way(kinds: Kinds, causal: bool, at_start: bool, isa: str | None) -> str | N
     except (TypeError, ValueError):
         return None
     q, k, v, dtype, _, _, device, _, _ = kinds
-    if not len(q) == len(k) == len(v) == 4 or not q[0] == k[0] == v[0]:
+    if not len(q) == len(k) == len(v) == 4 or not q[0] == k[0] == v[0] or not q[-1]:
         return None
     torchs = refusals(device.type, dtype, q[-1], v[-1], 0.0, None, sinks=False)
-    natives = isa is not None and not native_refusals(device.type, dtype, None)
-    if natives and (torchs or not slower_than_torch(isa or "", dtype, q[-2], multiplications(q, v))):
-        return "native"
+    if isa is not None and not native_refusals(device.type, dtype, None):
+        groups = q[1] // k[1] if k[1] else 1
+        slower = slower_than_torch(isa, dtype, q[-2], groups, multiplications(q, v))
+        if torchs or slower is None:
+            return "native"
     square = q[-2] == k[-2] or at_start
     same_heads = q[1] == k[1]
     return "torch" if same_heads and (square or not causal) and not torchs else None

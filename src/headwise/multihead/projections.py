@@ -29,7 +29,7 @@ _LEAST_ROWS = 64
 
 def project(linear: nn.Module, x: Tensor) -> Tensor:
     """linear(x), and the same to the rounding of float32."""
-    if by_onednn(linear, x):
+    if not torch.compiler.is_compiling() and by_onednn(linear, x):
         y: Tensor = _Linear.apply(x, linear.weight, linear.bias)  # type: ignore[no-untyped-call]
         return y
     return cast("Tensor", linear(x))
@@ -49,10 +49,9 @@ def by_onednn(linear: nn.Module, x: Tensor) -> bool:
         and x.device.type == weight.device.type == "cpu"
         and type(weight) is nn.Parameter
         and _unwatched(linear)
-        and not torch.compiler.is_compiling()
         and not torch.is_autocast_enabled("cpu")
         and not transforming()
-        and not torch.jit.is_tracing()
+        and not torch._C._is_tracing()
         and torch._C._len_torch_dispatch_stack() == 0
         and torch._C._len_torch_function_stack() == 0
     )
