@@ -14,7 +14,7 @@ try:
     native = importlib.import_module("headwise._native")
 except ImportError as error:
     if isinstance(error, ModuleNotFoundError):
-        MISSING = "it wasn't built: headwise was installed without a C++ compiler (see `headwise doctor`)"
+        MISSING = "it wasn't built when headwise was installed, for want of a C++ compiler that can"
     else:
         MISSING = f"it can't be loaded: {error}"
 
