@@ -135,6 +135,7 @@ class Backward {
       for (i64 block = 0; block < blocks_; ++block) {
         if (pool::cancelled()) return true;
         const i64 first = block * item_rows;
+        if (chunk > 0 && !a_.d_bias && !reaches(s, first)) continue;
         const Rows rows(a_, s.b, h, first, static_cast<int>(least<i64>(item_rows, a_.q_len - first)));
         rows_against_keys(rows, s, r, chunk, h * blocks_ + block);
       }
@@ -145,6 +146,17 @@ class Backward {
       write_row<Format>(row_of(a_.grad_v, s.b, s.kv_head, s.start + j, Format::size), r.d_v + j * wide_v, a_.d_v, 1);
     }
     return true;
+  }
+
+  // Whether any of the rows first, first + 1, ... of a block may attend to the piece's keys, by a look at the band
+  // alone: with a short window, most blocks are far from most keys. (Where rows attend to nothing, the first chunk
+  // writes their gradient.)
+  bool reaches(const Sides& s, i64 first) const {
+    const Mask& m = a_.mask;
+    if (m.prefix && m.prefix[s.b * m.prefix_batch] > s.start) return true;
+    const i64 last = least(first + item_rows, a_.q_len) - 1;
+    return (m.band_high == unbounded_high || s.start <= add_safely(last, m.band_high)) &&
+           (m.band_low == unbounded_low || s.start + s.keys > add_safely(first, m.band_low));
   }
 
   // One block of rows, whose gradients of q belong to all pieces that it attends to.
@@ -159,20 +171,17 @@ class Backward {
     if (a_.d_bias)
       std::memset(r.d_bias_sum, 0, sizeof(float) * static_cast<std::size_t>(chunk_keys * item_rows));
     bool none = true;
-    if (from < until) {
-      read_rows(rows, s, r);
-      for (i64 at = from; at < until; at += tile_keys) {
-        const int keys = static_cast<int>(least<i64>(tile_keys, until - at));
-        const Tile kind = rows.look(at, keys, *r.mask);
-        if (kind == Tile::empty) continue;
-        tile_of(rows, s, r, at, keys, kind == Tile::partial, none);
-        none = false;
-      }
+    for (i64 at = from; at < until; at += tile_keys) {
+      const int keys = static_cast<int>(least<i64>(tile_keys, until - at));
+      const Tile kind = rows.look(at, keys, *r.mask);
+      if (kind == Tile::empty) continue;
+      if (none) read_rows(rows, s, r);  // not before: most blocks of documents have nothing to do with these keys
+      tile_of(rows, s, r, at, keys, kind == Tile::partial, none);
+      none = false;
     }
-    if (none) std::memset(r.d_q, 0, sizeof(float) * static_cast<std::size_t>(padded(a_.d_k) * item_rows));
     if (a_.d_bias) shared_.add_bias(rows, chunk, s.start, s.keys, none ? nullptr : r.d_bias_sum);
     if (!wanted_) return;
-    shared_.add_d_q(rows, block, chunk - first_chunk, chunk == last_chunk, r.d_q);
+    shared_.add_d_q(rows, block, chunk - first_chunk, chunk == last_chunk, none ? nullptr : r.d_q);
   }
 
   void read_rows(const Rows& rows, Sides& s, Room& r) {

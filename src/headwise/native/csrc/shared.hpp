@@ -43,23 +43,28 @@ class Shared {
   }
   void release() { pool::release(memory_); }
 
-  // dQ of a block of rows: `turn` counts the chunks that these rows attend to.
+  // dQ of a block of rows (nullptr: all 0): `turn` counts the chunks that these rows attend to.
   void add_d_q(const Rows& rows, i64 block, i64 turn, bool last, const float* from) {
     std::int32_t* counter = q_turns_ + rows.batch * a_->heads * blocks_ + block;
     if (!pool::wait_turn(counter, static_cast<std::int32_t>(turn))) return;
     const i64 wide = padded(a_->d_k);
     const float scale = static_cast<float>(a_->scale);
-    for (int i = 0; i < rows.count; ++i, from += wide) {
+    const bool rounds = last && Format::size == 2;  // from the sums to the output
+    for (int i = 0; i < rows.count && (from || turn == 0 || rounds); ++i) {
       char* to = row_of(a_->grad_q, rows.batch, rows.head[i], rows.query[i], Format::size);
+      const float* part = from ? from + i * wide : nullptr;
       if (turn == 0 && last) {
-        write_row<Format>(to, from, a_->d_k, scale);
+        if (part)
+          write_row<Format>(to, part, a_->d_k, scale);
+        else
+          std::memset(to, 0, static_cast<std::size_t>(a_->d_k * Format::size));
         continue;
       }
       float* sum = Format::size == 4
                        ? reinterpret_cast<float*>(to)
                        : sums_ + ((rows.batch * a_->heads + rows.head[i]) * a_->q_len + rows.query[i]) * a_->d_k;
-      for (i64 c = 0; c < a_->d_k; ++c) sum[c] = turn == 0 ? from[c] * scale : sum[c] + from[c] * scale;
-      if (last && Format::size == 2) write_row<Format>(to, sum, a_->d_k, 1);
+      for (i64 c = 0; c < a_->d_k; ++c) sum[c] = (turn == 0 ? 0 : sum[c]) + (part ? part[c] * scale : 0);
+      if (rounds) write_row<Format>(to, sum, a_->d_k, 1);
     }
     pool::pass_turn(counter);
   }
