@@ -41,6 +41,7 @@ class Visit:
         self.problems = []
         self.address = address
         self.context = browser.new_context(**{"color_scheme": "light", **options})
+        self.context.set_default_navigation_timeout(120_000)  # a busy machine fails no test
         self.page = self.context.new_page()
         self._under_way = set()
         self.page.on("console", self._said)
