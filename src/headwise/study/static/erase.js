@@ -7,7 +7,7 @@ const counted = (found) => Object.entries(found).map(([kind, count]) => many(cou
 
 // `save` exports; `erased` is told when everything is gone.
 export function erasing(found, save, erased) {
-  const told = make("p", { role: "status", class: "settings-told", tabindex: "-1" });
+  const told = make("p", { class: "settings-told", tabindex: "-1" }); // gets the focus, which reads it out
   const place = make("div", { class: "erase-ask" });
   const ask = make("button", { type: "button", class: "second", onclick: () => open() }, "Erase progress");
   const say = (text) => { told.textContent = text; told.focus(); };

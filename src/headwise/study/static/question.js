@@ -22,7 +22,7 @@ export class Question {
     this.retry = make("button", { type: "button", hidden: true, onclick: () => this.again() }, "Try again");
     this.show = make("button", { type: "button", hidden: true, onclick: () => this.recall() }, "Show why");
     this.note = make("p", { class: "earlier-wording", hidden: true });
-    this.feedback = make("div", { class: "feedback", role: "status", tabindex: "-1" });
+    this.feedback = make("div", { class: "feedback", tabindex: "-1" }); // gets the focus, which reads it out
     form.append(make("div", { class: "question-actions" }, this.submit, this.retry, this.show), this.note, this.feedback);
     form.addEventListener("submit", (event) => { event.preventDefault(); if (this.open) this.send(); });
     form.addEventListener("input", () => this.change());

@@ -26,7 +26,7 @@ class Sheet {
     this.score = make("p", { class: "quiz-score", role: "status" });
     this.together = make("button", { type: "button", "aria-pressed": "false", onclick: () => this.toggle() }, "Answer everything, then check at once");
     this.submit = make("button", { type: "button", onclick: () => this.check() }, "Check all answers");
-    this.outcome = make("p", { class: "quiz-outcome", role: "status", tabindex: "-1" });
+    this.outcome = make("p", { class: "quiz-outcome", tabindex: "-1" }); // gets the focus, which reads it out
     this.end = make("div", { class: "question-actions quiz-end", hidden: true }, this.submit, this.outcome);
     section.prepend(make("div", { class: "quiz-bar question-actions" }, this.score, this.together));
     section.append(this.end);

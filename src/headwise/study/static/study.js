@@ -61,13 +61,14 @@ export const time = (at) => new Date(at).toLocaleTimeString(page.language, { hou
 export const many = (count, one, more = `${one}s`) => `${count} ${count === 1 ? one : more}`;
 
 const messages = new Map();
+// Pages frozen by an earlier headwise lack the role; a region is heard only if it was one before its text came.
+document.querySelector("[data-told]")?.setAttribute("role", "status");
 
 // Show a message near the top of the page; the same key replaces it, an empty text takes it away. `actions` maps
 // the words on a button to what it does.
 export function tell(key, text, actions = {}) {
   const place = document.querySelector("[data-told]");
   if (!place) return;
-  place.setAttribute("role", "status");
   let box = messages.get(key);
   if (!text) {
     box?.remove();
