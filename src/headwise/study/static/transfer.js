@@ -19,8 +19,8 @@ const id = (value) => typeof value === "string" && /^[0-9A-Za-z_-]{8,64}$/.test(
 const slug = (value) => typeof value === "string" && /^[0-9A-Za-z](?:[0-9A-Za-z._-]{0,126}[0-9A-Za-z])?$/.test(value);
 const whole = (low, high) => (value) => Number.isInteger(value) && low <= value && value <= high;
 const flag = (value) => typeof value === "boolean";
-// A text of whole characters: half of one (a lone surrogate) can be kept in no file.
-const text = (most) => (value) => typeof value === "string" && value.length <= most && !/\p{Surrogate}/u.test(value);
+// A text of whole characters: half of one (a lone surrogate) can be kept in no file. They are counted, not their halves.
+const text = (most) => (value) => typeof value === "string" && [...value].length <= most && !/\p{Surrogate}/u.test(value);
 const instant = (value) => days.read(value) !== null;
 const CHECKS = {
   id, undoes: id, guide: slug, card: slug, question: slug, activity: slug,
