@@ -210,7 +210,7 @@ class Review {
   }
 
   fail(error, again, giveUp) {
-    const box = make("div", { class: "not-saved", role: "group", "aria-label": "Not saved", tabindex: "-1" }, make("p", {}, error.message),
+    const box = make("div", { class: "not-saved", role: "group", "aria-label": "What went wrong", tabindex: "-1" }, make("p", {}, error.message),
       make("button", { type: "button", onclick: () => { box.remove(); again(); } }, "Try again"),
       giveUp ? make("button", { type: "button", onclick: () => { box.remove(); this.disable(false); giveUp(); } }, "Leave it") : null);
     this.stage.prepend(box);
