@@ -14,6 +14,8 @@ def form(page, question):
 
 
 def submit(page, question):
+    # what was said before must not be taken for the answer to this
+    form(page, question).locator(".feedback").evaluate("(said) => said.replaceChildren()")
     form(page, question).get_by_role("button", name="Check").click()
     page.wait_for_function(
         "(id) => document.querySelector(`form[data-question=${id}] .feedback`).textContent", arg=question
