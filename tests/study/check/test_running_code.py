@@ -206,7 +206,6 @@ def test_code_that_did_not_change_is_not_run_again(monkeypatch) -> None:
 
 
 def test_a_python_that_can_t_start_is_told(monkeypatch) -> None:
-    monkeypatch.setattr(process.sys, "path", [])
     monkeypatch.setattr(process.sys, "executable", "/bin/false")
     with pytest.raises(GuideError, match="can't be started: it said nothing"):
         run_lesson(lesson("print('unlike all others')"), "guide")
