@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results.page import DOCS, facts_of
+from benchmarks.results.page import DOCS, evaluation_command, facts_of, main_evaluation
 from benchmarks.results.sections import BY_NAME, shown
 
 GUIDE = Path(__file__).parents[2] / "guides" / "attention-is-all-you-need" / "facts.toml"
@@ -41,11 +41,7 @@ def value_of(name: str, facts: Mapping[str, Any]) -> int | float | str:
         return int(facts["parameters"])
     if name == "minutes":
         return round(facts["seconds"] / 60)
-    parts = name.split(".")
-    checkpoint = next((part for part in parts if part in ("best", "average")), facts["checkpoint"])
-    found = next(
-        one for one in facts["evaluations"] if one["checkpoint"] == checkpoint and one["split"] == "test"
-    )
+    parts, found = name.split("."), main_evaluation(facts, _checkpoint(name, facts))
     baseline = next((BASELINES[part] for part in parts if part in BASELINES), None)
     figures = found["figures"] if baseline is None else found["baselines"][baseline]
     figure = next((part for part in parts if part in figures), None) or next(iter(figures))
@@ -65,10 +61,12 @@ def command_of(name: str, facts: Mapping[str, Any]) -> str:
     """What printed it: the training, or the evaluation of a checkpoint."""
     if name in (*COUNTS, "parameters", "minutes"):
         return str(facts["command"])
-    run = facts["command"].rpartition("--out ")[2]
-    parts = name.split(".")
-    checkpoint = next((part for part in parts if part in ("best", "average")), facts["checkpoint"])
-    return f"headwise evaluate {run} --checkpoint {checkpoint}"
+    return evaluation_command(facts, _checkpoint(name, facts))
+
+
+def _checkpoint(name: str, facts: Mapping[str, Any]) -> str:
+    """Whose figure it is: the one that the name says, else the one that the page shows in bold."""
+    return next((part for part in name.split(".") if part in ("best", "average")), facts["checkpoint"])
 
 
 def lines_of(text: str, docs: Path = DOCS) -> Iterator[str]:

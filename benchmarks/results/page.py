@@ -38,12 +38,11 @@ def facts_of(section: Section, docs: Path = DOCS) -> dict[str, Any] | None:
     return found
 
 
-def main_evaluation(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The test set by the checkpoint that counts."""
+def main_evaluation(facts: Mapping[str, Any], checkpoint: str | None = None) -> dict[str, Any]:
+    """The test set by a checkpoint; None for the one that counts."""
+    wanted = ("test", checkpoint or facts["checkpoint"])
     found: dict[str, Any] = next(
-        one
-        for one in facts["evaluations"]
-        if (one["split"], one["checkpoint"]) == ("test", facts["checkpoint"])
+        one for one in facts["evaluations"] if (one["split"], one["checkpoint"]) == wanted
     )
     return found
 
@@ -116,13 +115,18 @@ def body(section: Section, facts: Mapping[str, Any] | None, docs: Path = DOCS) -
     return "\n".join(lines).strip().replace("\n\n\n", "\n\n")
 
 
+def evaluation_command(facts: Mapping[str, Any], checkpoint: str) -> str:
+    """What evaluates a checkpoint of the run."""
+    return f"headwise evaluate {facts['command'].rpartition('--out ')[2]} --checkpoint {checkpoint}"
+
+
 def _training(section: Section, facts: Mapping[str, Any]) -> Iterator[str]:
     data, best, machine = facts["data"], facts["best"], facts["machine"]
     yield "```sh"
     if section.fetched:
         yield section.fetched
     yield facts["command"]
-    yield f"headwise evaluate {facts['command'].rpartition('--out ')[2]} --checkpoint {facts['checkpoint']}"
+    yield evaluation_command(facts, facts["checkpoint"])
     yield "```"
     yield ""
     yield (

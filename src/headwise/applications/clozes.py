@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
-from headwise.applications.questions import BLANK, WORD, Question
+from headwise.applications.questions import BLANK, WORD, Question, cloze, masked, whole_words
 
 
 def others(question: Question, answers: Collection[str]) -> list[Question]:
@@ -27,13 +25,9 @@ def others(question: Question, answers: Collection[str]) -> list[Question]:
         if other in seen or other not in answers:
             continue
         seen.add(other)
-        whole = re.compile(rf"(?<!\w){re.escape(other)}(?!\w)", re.IGNORECASE)
-        spans = [place.span() for place in whole.finditer(question.context)]
-        if not spans:
-            continue
-        said = tuple(dict.fromkeys(question.context[start:stop] for start, stop in spans))
-        masked = WORD.sub(lambda one, other=other: BLANK if one[0].lower() == other else one[0], sentence)  # type: ignore[misc]
-        found.append(replace(question, question=masked, answers=said, starts=tuple(spans)))
+        spans = whole_words(question.context, other)
+        if spans:
+            found.append(cloze(masked(sentence, other), question.context, spans, question.group))
     return found
 
 

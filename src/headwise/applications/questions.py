@@ -121,20 +121,34 @@ def _clozes(rows: Sequence[dict[str, str]], path: Path) -> list[Question]:
     found = []
     for number, row in enumerate(rows, 1):
         context, answer = row["context"], row["answer"]
-        spans = tuple(_places(context, answer))
+        spans = _places(context, answer)
         if not spans:
             raise DataError(f"{path}, row {number}: the answer {answer[:40]!r} doesn't stand in its context")
-        answers = tuple(dict.fromkeys(context[start:stop] for start, stop in spans))
-        found.append(Question(row["question"], context, answers, spans, row.get("group") or context))
+        found.append(cloze(row["question"], context, spans, row.get("group") or context))
     return found
+
+
+def cloze(question: str, context: str, spans: Sequence[tuple[int, int]], group: str) -> Question:
+    """A question whose answer is right wherever it stands in the text."""
+    answers = tuple(dict.fromkeys(context[start:stop] for start, stop in spans))
+    return Question(question, context, answers, tuple(spans), group)
+
+
+def masked(sentence: str, word: str) -> str:
+    """The sentence with a word (in small letters) masked wherever it stands."""
+    return WORD.sub(lambda match: BLANK if match[0].lower() == word else match[0], sentence)
+
+
+def whole_words(context: str, word: str) -> list[tuple[int, int]]:
+    """Where a word stands in a text, in any case: first character, and the one after the last."""
+    pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
+    return [match.span() for match in pattern.finditer(context)]
 
 
 def _places(context: str, answer: str) -> list[tuple[int, int]]:
     """Where the answer stands as whole words, in any case; else anywhere."""
-    pattern = re.escape(answer)
-    whole = re.compile(rf"(?<!\w){pattern}(?!\w)", re.IGNORECASE)
-    some = [match.span() for match in whole.finditer(context)]
-    return some or [match.span() for match in re.finditer(pattern, context, re.IGNORECASE)]
+    anywhere = re.compile(re.escape(answer), re.IGNORECASE)
+    return whole_words(context, answer) or [match.span() for match in anywhere.finditer(context)]
 
 
 def normalized(answer: str) -> str:

@@ -17,7 +17,7 @@ from headwise.applications.datasets.descriptions import (
     Described,
     make_tables,
 )
-from headwise.applications.questions import BLANK, FUNCTION_WORDS, WORD
+from headwise.applications.questions import FUNCTION_WORDS, WORD, masked
 
 VAL, TEST = 0.05, 0.10
 LETTERS = 4
@@ -49,10 +49,9 @@ def cloze(row: Described) -> dict[str, str] | None:
         return None
     place = int.from_bytes(hashlib.sha256(row.package.encode()).digest()[:8], "big")
     word = words[place % len(words)]
-    question = WORD.sub(lambda match: BLANK if match[0].lower() == word else match[0], row.synopsis)
     return {
         "context": row.text,
-        "question": question,
+        "question": masked(row.synopsis, word),
         "answer": there[word],
         "group": row.source,
         "package": row.package,

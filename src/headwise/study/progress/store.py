@@ -186,9 +186,8 @@ class Store:
         self._check_ours(connection)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")  # a review that was confirmed survives a power cut
-        connection.execute(
-            "PRAGMA fullfsync = ON"
-        )  # on macOS too, where a plain fsync leaves it to the drive
+        # on macOS too, where a plain fsync leaves it to the drive
+        connection.execute("PRAGMA fullfsync = ON")
         connection.execute("PRAGMA checkpoint_fullfsync = ON")
         if _ready(connection):
             return
