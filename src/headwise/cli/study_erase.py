@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from headwise.cli.counts import counted
 from headwise.cli.errors import UserError, one_line_errors
 
 
@@ -29,7 +30,7 @@ def _erase(profile: str, *, yes: bool) -> None:
             raise UserError(f"the profile {profile!r} has no progress: there is no {file}")
         store = progress.Store(file)
         try:
-            if not yes and not _agreed(profile, str(file), _counted(progress.kept(store))):
+            if not yes and not _agreed(profile, str(file), counted(progress.kept(store))):
                 typer.echo("Nothing was erased.")
                 raise typer.Exit(1)
             gone = progress.erase_progress(store)
@@ -37,7 +38,7 @@ def _erase(profile: str, *, yes: bool) -> None:
             store.close()
     except progress.ProgressError as error:
         raise UserError(str(error)) from None
-    typer.echo(f"Erased from the profile {profile!r}: {_counted(gone)}.")
+    typer.echo(f"Erased from the profile {profile!r}: {counted(gone)}.")
 
 
 def _agreed(profile: str, file: str, lost: str) -> bool:
@@ -48,7 +49,3 @@ def _agreed(profile: str, file: str, lost: str) -> bool:
         return typer.confirm("Erase them for good?")
     except typer.Abort:
         raise UserError("nothing was erased: answer y, or write --yes where nobody can answer") from None
-
-
-def _counted(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {kind if count != 1 else kind[:-1]}" for kind, count in counts.items())

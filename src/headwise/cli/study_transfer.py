@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 
+from headwise.cli.counts import counted
 from headwise.cli.errors import UserError
 from headwise.cli.whole_file import write
 from headwise.study import progress
@@ -97,7 +98,7 @@ def _try(content: bytes, clock: int) -> None:
             store.close()
 
 
-KINDS = {"reviews": "review", "undos": "undo", "answers": "answer", "marks": "mark"}
+KINDS = ("reviews", "undos", "answers", "marks")
 
 
 def _lengths(made: Mapping[str, Any]) -> dict[str, int]:
@@ -106,6 +107,5 @@ def _lengths(made: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    """ "2 reviews, 1 mark"; kinds of which there are none are left out."""
-    found = [f"{count} {kind if count != 1 else KINDS[kind]}" for kind, count in counts.items() if count]
-    return ", ".join(found) or "nothing"
+    """In words; kinds of which there are none are left out."""
+    return counted({kind: count for kind, count in counts.items() if count}) or "nothing"

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headwise.cli.classify import FEW, NAMES, PLURALS, RULES, Verdict
+from headwise.cli.counts import count
 from headwise.cli.errors import printable
 from headwise.cli.look import UNKNOWN, HeadFacts, Seen
 from headwise.cli.wording import shown, shown_pair, width
@@ -225,10 +226,6 @@ def notes(seen: Seen) -> list[str]:
             "most neighbours. Tokens of different windows never meet."
         )
     return found
-
-
-def count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def plain_table() -> Table:
