@@ -63,6 +63,24 @@ def test_all_such_functions_are_known():
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="no such signal here")
+def test_a_pipe_that_is_not_the_output_ends_nothing():
+    """`study check` writes to the process that runs a guide's code; a server to browsers that have gone."""
+    code = """
+import os
+from headwise.cli.errors import end_with_reader
+end_with_reader()
+read, write = os.pipe()
+os.close(read)
+try:
+    os.write(write, b"nobody reads this")
+except BrokenPipeError:
+    print("told")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "told\n", "")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="no such signal here")
 def test_a_reader_that_leaves_early_is_no_error():
     command = [sys.executable, "-m", "headwise", "explain"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import select
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
+
+OUTPUT = 1  # standard output, as the system numbers it
 
 
 class UserError(Exception):
@@ -14,9 +18,21 @@ class UserError(Exception):
 
 def end_with_reader() -> None:
     """`headwise see | head` ends quietly, as other tools do, once nobody reads on. Only for commands that
-    print and do nothing else: a training must outlive its reader."""
+    print and do nothing else: a training must outlive its reader.
+
+    Other pipes and sockets of the process whose readers are gone raise BrokenPipeError as ever.
+    """
     if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        signal.signal(signal.SIGPIPE, _end_if_unread)
+
+
+def _end_if_unread(number: int, frame: FrameType | None) -> None:
+    """End as the signal ends other tools, if it is the output that nobody reads; it names no pipe itself."""
+    output = select.poll()
+    output.register(OUTPUT, 0)  # errors are told unasked
+    if output.poll(0):
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
 
 
 @contextmanager
