@@ -2,6 +2,7 @@
 counted twice, and the learner is told."""
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -106,7 +107,14 @@ def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path, content):
     assert file.read_bytes() == content
 
 
-def test_a_page_that_was_overwritten_is_told(tmp_path):
+@pytest.mark.parametrize(
+    ("copies", "way_out"),
+    [
+        (True, r"put the latest copy in its place under its name: .*backups.p\.\d{4}-\d\d-\d\d\.sqlite3"),
+        (False, "if you have exported your progress, import that file"),
+    ],
+)
+def test_a_page_that_was_overwritten_is_told(tmp_path, copies, way_out):
     file = tmp_path / "p.sqlite3"
     store = Store(file)
     for number in range(200):
@@ -116,7 +124,9 @@ def test_a_page_that_was_overwritten_is_told(tmp_path):
     for place in range(4096, len(content), 4096):
         content[place : place + 64] = b"\xff" * 64
     file.write_bytes(content)
-    with pytest.raises(Damaged, match="if you have exported your progress, import that file"):
+    if not copies:
+        shutil.rmtree(tmp_path / "backups")
+    with pytest.raises(Damaged, match=way_out):
         table(Store(file), "reviews")
 
 
@@ -190,20 +200,27 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path):
         Store(tmp_path / "file" / "p.sqlite3")
 
 
-def test_two_programs_make_the_same_new_file(tmp_path):
-    file, errors = tmp_path / "p.sqlite3", []
+def test_programs_make_the_same_new_file(tmp_path):
+    errors = []
 
-    def begin():
+    def begin(file):
         try:
             Store(file).close()
         except Exception as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=begin) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for attempt in range(40):
+            file = tmp_path / str(attempt) / "p.sqlite3"
+            threads = [threading.Thread(target=begin, args=(file,)) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    finally:
+        sys.setswitchinterval(usual)
     assert errors == []
 
 

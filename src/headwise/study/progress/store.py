@@ -7,6 +7,7 @@ import os
 import sqlite3
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -183,8 +184,13 @@ class Store:
                 self.file.chmod(mode & 0o700)
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        self._check_ours(connection)
-        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("BEGIN")  # one look: another program may be making the file
+        try:
+            self._check_ours(connection)
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        _write_ahead(connection)
         connection.execute("PRAGMA synchronous = FULL")  # a review that was confirmed survives a power cut
         # on macOS too, where a plain fsync leaves it to the drive
         connection.execute("PRAGMA fullfsync = ON")
@@ -215,6 +221,19 @@ class Store:
                 f"{self.file} was written by a newer headwise (format {version}, this one knows "
                 f"{schema.VERSION}): it was left as it is. Install the newer one."
             )
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Turn the write-ahead log on. SQLite doesn't wait here for others that do the same with a new file."""
+    until = time.monotonic() + WAIT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if (error.sqlite_errorcode & 0xFF) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
 
 
 def _ready(connection: sqlite3.Connection) -> bool:
