@@ -310,7 +310,9 @@ def page() -> str:
         "writes the page again and compares. For a call of your own, ask [`explain`](kernels.md#explain).",
         "",
         "Every call works under `auto`; the tables say on which kernel. Kernels stand in the order in which "
-        "`auto` asks them.",
+        "`auto` asks them. The calls are tiny, and there `native` passes to `torch` what both take; "
+        "[larger ones](kernels.md#native) it takes itself. Whether a mask is a range of keys decides only "
+        "where its matrix isn't small. `native` is there where headwise was installed with a C++ compiler.",
         "",
         "## On the CPU",
         "",

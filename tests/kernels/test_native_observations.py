@@ -1,0 +1,115 @@
+"""What the compiled kernel observes in its own pass is what the observers say of the formula."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from headwise.attention import attention, problem
+from headwise.kernels import native_observe
+from headwise.kernels.measure import measure
+from headwise.kernels.native_build import native
+from headwise.masks import Allow, Causal, Documents, KeyLengths, Mask, Window
+from headwise.observers import (
+    Distance,
+    Entropy,
+    KeyMass,
+    LogSumExp,
+    Map,
+    Mass,
+    MaxWeight,
+    Offset,
+    Spread,
+    TopKeys,
+    Weights,
+)
+
+pytestmark = pytest.mark.skipif(native is None, reason="the compiled kernel wasn't built")
+
+OWN = [
+    Entropy(),
+    LogSumExp(),
+    Distance(),
+    MaxWeight(),
+    TopKeys(3),
+    TopKeys(70),
+    Offset(-1),
+    Offset(2),
+    KeyMass(),
+]
+OWN += [Map(7), Map((200, 3))]
+OTHERS = [Weights(rows=[3, 0]), Mass([0, 5]), Spread(), Entropy(heads=[1]), KeyMass(rows=[-1])]
+MASKS: dict[str, Mask | None] = {
+    "none": None,
+    "causal": Causal(),
+    "dead rows": Causal() & KeyLengths([0, 90]),
+    "documents": Documents(torch.arange(140) // 37) & Causal() & Window(20, 0),
+    "pairs": Allow(torch.arange(110 * 130).view(110, 130) % 7 > 2),
+}
+
+
+def drawn() -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (
+        torch.randn(2, heads, n, d, generator=generator)
+        for heads, n, d in ((4, 110, 24), (2, 130, 24), (2, 130, 40))
+    )
+    return q * 3, k, v
+
+
+def flat(result: Any) -> tuple[Tensor, ...]:
+    return tuple(result) if isinstance(result, tuple) else (result,)
+
+
+@pytest.mark.parametrize("name", list(MASKS))
+@pytest.mark.parametrize("options", [{}, {"sinks": torch.ones(4), "softcap": 4.0}, {"dropout": 0.4}])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_they_are_those_of_the_formula(name: str, options: dict[str, Any], dtype: torch.dtype) -> None:
+    q, k, v = (x.to(dtype) for x in drawn())
+    mask = MASKS[name]
+    exact_options = {key: x.double() if isinstance(x, Tensor) else x for key, x in options.items()}
+    want = measure(problem(q.double(), k.double(), v.double(), mask=mask, **exact_options), OWN + OTHERS)
+    seed = torch.Generator().manual_seed(5)
+    out, seen = attention(
+        q, k, v, mask=mask, observe=OWN + OTHERS, kernel="native", generator=seed, **options
+    )
+    plain = attention(
+        q, k, v, mask=mask, kernel="native", generator=torch.Generator().manual_seed(5), **options
+    )
+    assert torch.equal(out, plain)
+    assert list(seen) == list(want)
+    assert seen.row_sum_error < 1e-4
+    for observer in OWN + OTHERS:
+        for mine, right in zip(flat(seen[observer]), flat(want[observer]), strict=True):
+            if mine.is_floating_point():
+                torch.testing.assert_close(mine.double(), right, rtol=2e-4, atol=2e-4, msg=observer.name)
+            else:  # keys whose weights differ in float32's last digits may change places
+                assert (mine == right).float().mean() > 0.99, observer.name
+                assert torch.equal(mine < 0, right < 0), observer.name
+
+
+def test_the_kernel_answers_what_it_can_and_nothing_that_needs_a_gradient() -> None:
+    q, k, v = drawn()
+    given = problem(q, k, v, mask=Causal()).flatten()
+    assert native_observe.share(given, OWN + OTHERS) == [one for one in OWN if one.name != "top_keys[70]"]
+    at = problem(q, k, v, mask=Causal(), q_positions=torch.arange(110)).flatten()
+    (only,) = native_observe.share(at, [Distance(), Offset(1), Entropy()])
+    assert only.name == "entropy"
+    leaves = [x.requires_grad_() for x in (q, k, v)]
+    assert native_observe.share(problem(*leaves).flatten(), OWN) == []
+    with torch.no_grad():
+        assert native_observe.share(problem(*leaves).flatten(), OWN) != []
+    _, seen = attention(*leaves, observe=[Entropy()], kernel="native")
+    assert seen.entropy.requires_grad
+
+
+def test_numbers_that_are_not_finite_are_measured_as_ever() -> None:
+    q, k, v = drawn()
+    k[0, 0, 3] = float("nan")
+    found = [
+        attention(q, k, v, observe=[Entropy(), KeyMass()], kernel=name)[1] for name in ("native", "tiled")
+    ]
+    assert torch.equal(found[0].entropy.isnan(), found[1].entropy.isnan())
