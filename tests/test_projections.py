@@ -7,7 +7,9 @@ import copy
 import pytest
 import torch
 from torch import nn
+from torch.autograd import forward_ad
 from torch.nn.utils import parametrizations
+from torch.testing._internal.two_tensor import TwoTensor
 from torch.utils.flop_counter import FlopCounterMode
 
 import headwise as hw
@@ -125,3 +127,85 @@ def test_a_layer_compiles_to_one_graph(monkeypatch: pytest.MonkeyPatch, asked: b
     layer, x = hw.MultiHeadAttention(12, 3), torch.randn(2, 5, 12)
     compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
     torch.testing.assert_close(compiled(x), layer(x))
+
+
+def test_what_is_not_a_plain_linear_is_torchs_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights and biases of other kinds, other types of bias, and oneDNN switched off: the module is called,
+    and gives its own numbers or its own error."""
+    linear, x = drawn()
+
+    def other(**changed: torch.Tensor) -> nn.Linear:
+        made = copy.deepcopy(linear)
+        for name, value in changed.items():
+            setattr(made, name, nn.Parameter(value, requires_grad=value.layout is torch.strided))
+        return made
+
+    weight, bias = linear.weight.detach(), linear.bias.detach()
+    ways = {
+        "sparse weight": other(weight=weight.to_sparse_csr()),
+        "subclass of a weight": other(weight=TwoTensor(weight, weight.clone())),
+        "subclass of a bias": other(bias=TwoTensor(bias, bias.clone())),
+        "one bias for all": other(bias=bias[:1]),
+    }
+    for name, module in ways.items():
+        assert not by_onednn(module, x), name
+        got, want = project(module, x), module(x)
+        got, want = (y.a if isinstance(y, TwoTensor) else y for y in (got, want))
+        assert torch.equal(got, want), name
+    for module in (other(bias=bias.double()), other(bias=bias[:3]), other(bias=bias.to("meta"))):
+        with pytest.raises(RuntimeError) as mine:
+            project(module, x)
+        with pytest.raises(RuntimeError) as theirs:
+            module(x)
+        assert str(mine.value) == str(theirs.value)
+    assert not by_onednn(linear, x.to_sparse())
+    assert not by_onednn(linear, TwoTensor(x, x.clone()))
+    nested = torch.nested.nested_tensor([x[0], x[1, :2]])
+    assert project(linear, nested).is_nested
+    swapped = {"weight": torch.zeros(5, 7), "bias": bias}
+    called = torch.func.functional_call(Projecting(linear), {f"linear.{n}": t for n, t in swapped.items()}, x)
+    assert torch.equal(called, bias.expand(2, 3, 5))
+    with torch.backends.mkldnn.flags(enabled=False):
+        assert not by_onednn(linear, x)
+        assert torch.equal(project(linear, x), linear(x))
+    for turned in (torch._neg_view(-x), torch.complex(x, -x).conj().imag):
+        torch.testing.assert_close(project(linear, turned), linear(x))
+    turned_weight = other(weight=weight)
+    turned_weight.weight.data = torch._neg_view(-weight)
+    torch.testing.assert_close(project(turned_weight, x), linear(x))
+
+
+class Projecting(nn.Module):
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        self.linear = linear
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return project(self.linear, x)
+
+
+def test_gradients_that_stand_for_more_than_themselves() -> None:
+    """A batch of them, in both ways, and one with its tangent; forward mode; a mode that wants to see all."""
+    linear, x = drawn()
+    x.requires_grad_()
+    sources = [x, linear.weight, linear.bias]
+    found = []
+    for product in (project, lambda linear, x: linear(x)):
+        y = product(linear, x)
+        several = torch.randn(3, *y.shape, generator=torch.Generator().manual_seed(4))
+
+        def grads(d_y: torch.Tensor, y: torch.Tensor = y, **how: bool) -> tuple[torch.Tensor, ...]:
+            return torch.autograd.grad(y, sources, d_y, retain_graph=True, **how)
+
+        batched = grads(several, is_grads_batched=True)
+        mapped = torch.func.vmap(grads)(several)
+        with forward_ad.dual_level():
+            duals = grads(forward_ad.make_dual(several[0], several[1]))
+            tangents = tuple(forward_ad.unpack_dual(dual).tangent for dual in duals)
+            given = forward_ad.make_dual(x.detach(), several.new_ones(x.shape))
+            forward = forward_ad.unpack_dual(product(linear, given)).tangent
+        with FlopCounterMode(display=False) as counter:
+            grads(several[0])
+        found.append((*batched, *mapped, *tangents, forward, counter.get_total_flops()))
+    for mine, right in zip(*found, strict=True):
+        torch.testing.assert_close(mine, right)

@@ -45,4 +45,4 @@ def test_it_says_how_to_get_what_is_missing():
     found = doctor.facts(None) | {"native": {"built": False, "missing": "it wasn't built"}}
     text = doctor.words(found)
     assert "native    no: it wasn't built" in text
-    assert "install a C++ compiler" in text
+    assert "other kernels compute the same" in text

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+import headwise as hw
 from headwise.attention import attention, problem
 from headwise.kernels import native_observe
 from headwise.kernels.measure import measure
 from headwise.kernels.native_build import native
+from headwise.kernels.sdpa import TorchFused
+from headwise.kernels.tiled import Tiled
 from headwise.masks import Allow, Causal, Documents, KeyLengths, Mask, Window
 from headwise.observers import (
     Distance,
@@ -28,6 +33,8 @@ from headwise.observers import (
 )
 
 pytestmark = pytest.mark.skipif(native is None, reason="the compiled kernel wasn't built")
+
+measuring = sys.modules["headwise.kernels.measure"]
 
 OWN = [
     Entropy(),
@@ -113,3 +120,55 @@ def test_numbers_that_are_not_finite_are_measured_as_ever() -> None:
         attention(q, k, v, observe=[Entropy(), KeyMass()], kernel=name)[1] for name in ("native", "tiled")
     ]
     assert torch.equal(found[0].entropy.isnan(), found[1].entropy.isnan())
+
+
+@pytest.mark.parametrize("kernel", ["reference", "tiled", "torch", "auto", "native"])
+def test_a_kernel_that_was_asked_for_is_observed_by_its_own_way(
+    kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not by the compiled one, which would be taken for the other's word, and would hide a fault of its own
+    from whoever compares the two: in a call, in a layer, and in a recorded model."""
+    asked: list[str] = []
+    real = measuring.forward_observed
+
+    def watched(*given: Any) -> Any:
+        asked.append(kernel)
+        return real(*given)
+
+    monkeypatch.setattr(measuring, "forward_observed", watched)
+    q, k, v = drawn()
+    v = v[..., :24]  # as wide as the fused operation wants it
+    layer = hw.MultiHeadAttention(64, 4, kernel=kernel).eval()
+    x = torch.randn(2, 70, 64)
+    with torch.no_grad():
+        attention(q, k, v, observe=[Entropy(), KeyMass()], kernel=kernel)
+        layer(x, observe=[Entropy()])
+        with hw.observe(layer, Entropy()) as seen:
+            layer(x)
+        assert seen.layers
+    assert len(asked) == (3 if kernel in ("auto", "native") else 0)
+
+
+@pytest.mark.parametrize("kernel", ["native", "auto", "tiled", "torch"])
+@pytest.mark.parametrize("off", [0.0, 0.01])
+def test_the_row_sum_error_is_measured(kernel: str, off: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log-sum-exp that is off by 0.01 makes rows of exp(score - lse) miss 1 by 0.01, whoever observes."""
+    real, fused, strips = native_observe.forward, TorchFused.forward, Tiled.forward
+
+    def wrong(*given: Any) -> tuple[Any, ...]:
+        out, lse, finite = real(*given)
+        return out, lse + off, finite
+
+    monkeypatch.setattr(native_observe, "forward", wrong)
+    for kind, right in ((TorchFused, fused), (Tiled, strips)):
+
+        def also(self: Any, given: Any, right: Any = right) -> tuple[Tensor, Tensor]:
+            out, lse = right(self, given)
+            return out, lse + off
+
+        monkeypatch.setattr(kind, "forward", also)
+    q, k, v = drawn()
+    for sinks in (None, torch.ones(4)) if kernel != "torch" else (None,):
+        _, seen = attention(q, k, v[..., :24], observe=[Entropy()], mask=Causal(), sinks=sinks, kernel=kernel)
+        assert seen.row_sum_of == "kernel"
+        assert seen.row_sum_error.item() == pytest.approx(1 - math.exp(-off), abs=5e-6)

@@ -233,9 +233,11 @@ def doctor(
     """Say what this machine and this installation have to compute attention with."""
     with one_line_errors():
         end_with_reader()
+        from headwise.cli.doctor import complain
         from headwise.cli.doctor import doctor as command
 
         typer.echo(command(as_json=as_json))
+        complain()
 
 
 @app.command()

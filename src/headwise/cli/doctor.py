@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from headwise._version import __version__
+from headwise.cli.errors import UserError
 from headwise.kernels.native_build import MISSING, VARIABLE, Build, build
 from headwise.kernels.native_table import beside_torch
 from headwise.multihead.projections import said
@@ -21,6 +22,14 @@ def doctor(*, as_json: bool) -> str:
     """What was built, what the CPU offers, which of it is used and why; threads, torch, devices."""
     found = facts(build())
     return json.dumps(found, indent=2) if as_json else words(found)
+
+
+def complain() -> None:
+    """Raise where calls would: the report alone might be read as all being well."""
+    built = build()
+    wrong = None if built is None else built.wrong()
+    if wrong is not None:
+        raise UserError(wrong)
 
 
 def facts(built: Build | None) -> dict[str, Any]:
@@ -35,6 +44,7 @@ def facts(built: Build | None) -> dict[str, Any]:
             "used": built.used,
             "why": built.why(),
             "asked_for": built.forced,
+            "wrong": built.wrong(),
             "auto": beside_torch(built.used),
         }
     return {
@@ -72,8 +82,7 @@ def words(found: dict[str, Any]) -> str:
     if not kernel["built"]:
         lines += [
             f"native    no: {kernel['missing']}",
-            "          To have it, install a C++ compiler (GCC or Clang) and install headwise again, with",
-            "          pip's -v to see what is said. Without it, other kernels compute the same.",
+            "          Without it, other kernels compute the same.",
         ]
         return "\n".join(lines)
     sets = ", ".join(
@@ -84,8 +93,14 @@ def words(found: dict[str, Any]) -> str:
         [
             *lines,
             f"native    built by {kernel['compiler']} for {sets}",
-            f"          uses {kernel['used']}: {kernel['why']}",
-            f"          kernel='auto' {kernel['auto']}",
+            *(
+                (
+                    f"          uses {kernel['used']}: {kernel['why']}",
+                    f"          kernel='auto' {kernel['auto']}",
+                )
+                if kernel["wrong"] is None
+                else (f"          refuses to run: {kernel['wrong']}",)
+            ),
             f"          the CPU offers {' '.join(cpu['features']) or 'nothing that the kernel looks for'}",
             f"          {VARIABLE}=NAME before Python starts asks for another set",
         ]

@@ -13,7 +13,7 @@ from headwise.kernels.problem import Problem
 from headwise.kernels.reference import Reference
 from headwise.kernels.sdpa import TorchFused
 from headwise.kernels.tiled import Tiled
-from headwise.kernels.transforms import forward_mode, under_functions
+from headwise.kernels.transforms import forward_mode, recorded, under_functions
 
 # In the order in which `auto` asks them: the first that neither refuses nor passes computes the problem. A
 # kernel that is to come takes its place in this list, and nothing else changes.
@@ -108,13 +108,18 @@ def reasons_against(kernel: Kernel, problem: Problem) -> tuple[str, ...]:
 
 
 def under_transform(problem: Problem) -> tuple[str, ...]:
-    """Only the reference kernel goes through torch.func transforms and forward-mode derivatives."""
+    """Only the reference kernel goes through torch.func transforms, forward-mode derivatives and recordings
+    of its operations."""
     if under_functions():
         return ("under torch.func (vmap, grad, jvp, ...), only 'reference' can be transformed",)
     if forward_mode() and any(
         torch.autograd.forward_ad.unpack_dual(t).tangent is not None for t in problem.differentiable()
     ):
         return ("forward-mode derivatives: only 'reference' has them",)
+    if recorded():
+        return (
+            "under torch.jit.trace, make_fx or fake tensors, only 'reference' decides nothing by a number",
+        )
     return ()
 
 

@@ -30,6 +30,7 @@ from headwise.observers.observations import Observations, map_tensors
 CPU_BLOCK = 4 * 2**20  # bytes of one block's scores, all heads together: a few such are alive at once
 DEVICE_BLOCK = 64 * 2**20  # larger where each operation has a launch to pay for
 Solve = Callable[..., tuple[Tensor, Tensor]]  # `headwise.attention.solve`, of a floor above
+_OWN = ("auto", "native")  # names under which the compiled kernel may observe
 STRIPS = 512  # at most about so many strips are looked at for empty columns: linear at any length
 
 
@@ -39,11 +40,11 @@ def solve_and_measure(
     """(out, lse, what `observers` say): `solve`, then `measure`, and in one pass where a kernel can."""
     check_observers(observers, problem)
     flat = problem.flatten()
-    mine = share(flat, observers) if kernel in ("auto", "native") else []
+    mine = share(flat, observers) if kernel in _OWN else []
     found = forward_observed(flat, mine) if mine else None
     if found is None:
         out, lse = solve(problem, kernel=kernel)
-        return out, lse, measure(problem, observers, lse=lse)
+        return out, lse, measure(problem, observers, lse=lse, known={})
     batch = problem.frame.batch
     out, lse, results = found
     out, lse = out.reshape(*batch, *out.shape[1:]), lse.reshape(*batch, *lse.shape[1:])
@@ -56,6 +57,7 @@ def measure(
     *,
     lse: Tensor | None = None,
     known: Mapping[str, Any] | None = None,
+    kernel: str = "auto",
 ) -> Observations:
     """What `observers` say of `problem`; dropout has no part in it.
 
@@ -66,7 +68,8 @@ def measure(
     Args:
         lse: [*batch, heads, q_len], what a kernel returned for this problem. Only checked:
             `Observations.row_sum_error` says by how much rows of exp(s_ij - lse_i) miss 1.
-        known: results by name that the kernel itself gave, of the flat problem.
+        known: results by name that the kernel itself gave, of the flat problem. None: not asked yet.
+        kernel: the one that was asked for. The compiled kernel says nothing of another's calls.
 
     Raises:
         TypeError: something that is not an `Observer`.
@@ -81,7 +84,7 @@ def measure(
     errors: list[Tensor] = []
     made = lse
     if known is None:
-        mine = share(flat, observers)
+        mine = share(flat, observers) if kernel in _OWN else []
         own = forward_observed(flat, mine) if mine else None
         known = {} if own is None else own[2]
         made = None if own is None else own[1]

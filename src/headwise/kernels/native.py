@@ -13,7 +13,8 @@ import functools
 import torch
 from torch import Tensor
 
-from headwise.kernels.native_build import MISSING, native
+from headwise.kernels.addresses import described, readable, watched
+from headwise.kernels.native_build import MISSING, isa
 from headwise.kernels.native_call import TYPES, backward, folded_bias, forward
 from headwise.kernels.native_masks import untranslatable
 from headwise.kernels.native_table import multiplications, slower_than_torch
@@ -29,8 +30,13 @@ class Native(PairKernel):
     linear_memory = True
 
     def supports(self, problem: Problem) -> tuple[str, ...]:
-        if not problem.holds_values:
-            return ("the tensors hold no values, and it reads their memory",)
+        for x in problem.tensors():
+            if not readable(x):
+                if not problem.holds_values:
+                    return ("the tensors hold no values, and it reads their memory",)
+                return (f"it reads the memory of plain tensors, and was given {described(x)}",)
+        if watched():
+            return ("a dispatch mode or torch.jit.trace wants to see every operation, and it has none",)
         bias = None if isinstance(problem.bias, AddedScores) else problem.bias
         reasons = refusals(
             problem.q.device.type, problem.q.dtype, None if bias is None else type(bias).__name__
@@ -39,10 +45,12 @@ class Native(PairKernel):
         return reasons if against is None else (*reasons, against)
 
     def passed_over(self, problem: Problem) -> str | None:
-        if TorchFused().supports(problem):
+        used = isa()
+        if used is None:
             return None
         work = multiplications(problem.q.shape, problem.v.shape)
-        return slower_than_torch(native.isa(), problem.q.dtype, problem.frame.q_len, problem.groups, work)
+        slower = slower_than_torch(used, problem.q.dtype, problem.frame.q_len, problem.groups, work)
+        return None if slower is None or TorchFused().supports(problem) else slower
 
     def forward(self, problem: Problem) -> tuple[Tensor, Tensor]:
         out, lse, finite = forward(problem)
@@ -51,7 +59,8 @@ class Native(PairKernel):
     def backward(
         self, problem: Problem, out: Tensor, lse: Tensor, d_out: Tensor, d_lse: Tensor | None
     ) -> Grads:
-        if rounded_off(lse) or _bias_of_rows(problem):
+        unread = watched() or not all(readable(x) for x in (out, lse, d_out, d_lse) if x is not None)
+        if unread or rounded_off(lse) or _bias_of_rows(problem):
             return Tiled().backward(problem, out, lse, d_out, d_lse)
         grads, finite = backward(problem, out, lse, d_out, d_lse)
         return grads if finite else Tiled().backward(problem, out, lse, d_out, d_lse)
@@ -68,6 +77,8 @@ def refusals(device: str, dtype: torch.dtype, bias: str | None) -> tuple[str, ..
         reasons.append(f"dtype {dtype} is not float32 or bfloat16")
     if bias is not None:
         reasons.append(f"bias {bias}: it takes numbers in a tensor, and would hold the whole matrix")
+    if not reasons:
+        isa()  # raises where another instruction set is asked for than can be had
     return tuple(reasons)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from headwise.kernels.addresses import address, as_stored
 from headwise.kernels.native_build import native
 from headwise.kernels.native_masks import LOWEST, Parts, dense_step, numbers, translate
 from headwise.kernels.pair import Grads
@@ -36,7 +37,7 @@ def forward(problem: Problem, rows: tuple[int, ...] | None = None) -> tuple[Tens
     out = problem.v.new_empty(batch, q_len, heads, problem.d_v).transpose(1, 2)
     lse = room(problem.q, batch, heads, q_len)
     told = Told(problem)
-    finite = _run(lambda: native.forward(told.numbers, (*places(out), lse.data_ptr()), rows, told.patient))
+    finite = _run(lambda: native.forward(told.numbers, (*places(out), address(lse)), rows, told.patient))
     return out, lse, finite
 
 
@@ -55,7 +56,7 @@ def forward_plain(q: Tensor, k: Tensor, v: Tensor, scale: float, ahead: int | No
     sizes = (TYPES[q.dtype], batch, heads, kv_heads, q_len, k_len, d_k, d_v)
     told = (*sizes, scale, 0.0, *places(q), *places(k), *places(v), 0, mask, None, 0.0, 0, 0)
     patient = 2.0 * batch * heads * q_len * k_len * (d_k + d_v) < _PATIENT
-    finite = _run(lambda: native.forward(told, (*places(out), lse.data_ptr()), None, patient))
+    finite = _run(lambda: native.forward(told, (*places(out), address(lse)), None, patient))
     return out if finite else None
 
 
@@ -64,9 +65,9 @@ def backward(
 ) -> tuple[Grads, bool]:
     """(gradients, whether all of them are finite)."""
     told = Told(problem)
-    out, lse, d_out = dense_last(out), lse.contiguous(), dense_last(d_out)
-    d_lse = None if d_lse is None else d_lse.contiguous()
-    d_q, d_k, d_v = (torch.empty_like(x) for x in (told.q, told.k, told.v))
+    out, lse, d_out = dense_last(out), whole(lse), dense_last(d_out)
+    d_lse = None if d_lse is None else whole(d_lse)
+    d_q, d_k, d_v = (room_beside(x) for x in (told.q, told.k, told.v))
     d_sinks = None if problem.sinks is None else room(problem.q, problem.frame.heads).zero_()
     d_bias = None
     if problem.bias is not None and not problem.bias_fixed:
@@ -75,14 +76,10 @@ def backward(
         *places(d_q),
         *places(d_k),
         *places(d_v),
-        0 if d_sinks is None else d_sinks.data_ptr(),
-        *(
-            (0, 0, 0, 0)
-            if d_bias is None
-            else (d_bias.data_ptr(), *(dense_step(d_bias, n) for n in range(3)))
-        ),
+        0 if d_sinks is None else address(d_sinks),
+        *((0, 0, 0, 0) if d_bias is None else (address(d_bias), *(dense_step(d_bias, n) for n in range(3)))),
     )
-    given = (*places(out), lse.data_ptr(), *places(d_out), 0 if d_lse is None else d_lse.data_ptr())
+    given = (*places(out), address(lse), *places(d_out), 0 if d_lse is None else address(d_lse))
 
     def call() -> int:
         if d_bias is not None:
@@ -110,11 +107,11 @@ def measure_keys(
     heads = (frame.batch[0], frame.heads)
     received = room(problem.q, *heads, frame.k_len) if mass else None
     picture = None if cells is None else room(problem.q, *heads, *cells)
-    lse = lse.contiguous()
+    lse = whole(lse)
     wanted = (
-        lse.data_ptr(),
-        0 if received is None else received.data_ptr(),
-        0 if picture is None else picture.data_ptr(),
+        address(lse),
+        0 if received is None else address(received),
+        0 if picture is None else address(picture),
         *(cells or (0, 0)),
     )
     _run(lambda: native.measure(told.numbers, wanted, told.patient))
@@ -131,7 +128,7 @@ class Told:
         self.bias = None
         if isinstance(problem.bias, AddedScores):
             self.bias = folded_bias(problem.bias)
-        self.sinks = None if problem.sinks is None else problem.sinks.detach().float().contiguous()
+        self.sinks = None if problem.sinks is None else whole(problem.sinks.detach().float())
         shape = (frame.batch[0], frame.heads, k.shape[1], frame.q_len, frame.k_len, q.shape[3], v.shape[3])
         self.numbers = (
             TYPES[q.dtype],
@@ -141,7 +138,7 @@ class Told:
             *places(q),
             *places(k),
             *places(v),
-            0 if self.sinks is None else self.sinks.data_ptr(),
+            0 if self.sinks is None else address(self.sinks),
             None if self.mask is None else numbers(self.mask),
             None if self.bias is None else _bias_numbers(self.bias),
             problem.dropout,
@@ -159,24 +156,39 @@ def room(like: Tensor, *shape: int) -> Tensor:
 
 def dense_last(x: Tensor) -> Tensor:
     """The kernel reads the last dimension as if it had stride 1."""
+    x = as_stored(x)
     return x if x.stride(-1) == 1 or x.shape[-1] == 1 else x.contiguous()
+
+
+def whole(x: Tensor) -> Tensor:
+    """The kernel reads it as one run of numbers."""
+    return as_stored(x).contiguous()
+
+
+def room_beside(x: Tensor) -> Tensor:
+    """Room for the gradient of x, in x's own order where that is one: every number a place of its own (x may
+    be expanded or overlap itself), and those of the last dimension side by side."""
+    made = torch.empty_like(x)
+    if made.stride(-1) == 1 or made.shape[-1] == 1:
+        return made
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
 def places(x: Tensor) -> tuple[int, int, int, int]:
     """The address of [B, H, n, d], and its strides."""
     batch, head, row, _ = x.stride()
-    return x.data_ptr(), batch, head, row
+    return address(x), batch, head, row
 
 
 def folded_bias(bias: AddedScores) -> Tensor:
     """The numbers of a bias, [B or 1, H or 1, q_len or 1, k_len or 1], in a type that the kernel reads."""
-    tensor = bias.tensor.detach()
+    tensor = as_stored(bias.tensor.detach())
     tensor = tensor.reshape((1,) * (4 - tensor.ndim) + tensor.shape)
     return tensor if tensor.dtype in TYPES else tensor.float()
 
 
 def _bias_numbers(bias: Tensor) -> tuple[int, ...]:
-    return (bias.data_ptr(), TYPES[bias.dtype], *(dense_step(bias, n) for n in range(4)))
+    return (address(bias), TYPES[bias.dtype], *(dense_step(bias, n) for n in range(4)))
 
 
 def _room_for_bias(problem: Problem) -> Tensor:

@@ -19,6 +19,7 @@ from math import prod
 import torch
 from torch import Tensor
 
+from headwise.kernels.addresses import address, as_stored
 from headwise.kernels.blocks import fold
 from headwise.masks import Allow, Causal, Documents, KeyLengths, Mask, Prefix, ValidKeys, Window
 from headwise.masks.base import And, Or
@@ -109,10 +110,10 @@ def numbers(parts: Parts) -> tuple[int, ...]:
         *_each(parts.prefix),
         *_each(parts.begin),
         *_each(parts.end),
-        *((0, 0, 0, 0, 0) if ranges is None else (ranges.data_ptr(), _step(ranges), 0, ranges.stride(1), 1)),
+        *((0, 0, 0, 0, 0) if ranges is None else (address(ranges), _step(ranges), 0, ranges.stride(1), 1)),
         *_each(parts.q_ids),
         *_each(parts.k_ids),
-        *((0, 0, 0, 0, 0) if dense is None else (dense.data_ptr(), *map(dense_step, [dense] * 4, range(4)))),
+        *((0, 0, 0, 0, 0) if dense is None else (address(dense), *map(dense_step, [dense] * 4, range(4)))),
     )
 
 
@@ -122,7 +123,7 @@ def dense_step(x: Tensor, dim: int) -> int:
 
 
 def _each(x: Tensor | None) -> tuple[int, int]:
-    return (0, 0) if x is None else (x.data_ptr(), _step(x))
+    return (0, 0) if x is None else (address(x), _step(x))
 
 
 def _step(x: Tensor) -> int:
@@ -229,5 +230,5 @@ def _per_entry(mask: KeyLengths | Prefix, k_start: int) -> Tensor:
 
 def _rows(x: Tensor) -> Tensor:
     """[n] or [B, n] -> [1 or B, n], rows side by side."""
-    x = x if x.ndim > 1 else x.unsqueeze(0)
+    x = as_stored(x if x.ndim > 1 else x.unsqueeze(0))
     return x if x.stride(-1) == 1 else x.contiguous()

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from headwise.kernels.addresses import address
 from headwise.kernels.blocks import block_scores
 from headwise.kernels.choose import named, reasons_against
 from headwise.kernels.native_call import forward, measure_keys, room
@@ -105,7 +106,7 @@ class _Rows:
             (frame.q_start or 0) - (frame.k_start or 0),
             self._float("max_weight", peak),
             self._whole("max_key", peak),
-            offsets.data_ptr() if count else 0,
+            address(offsets) if count else 0,
             count,
             self._float("offset_mass", count > 0, (count, *self.shape)),
             self.top,
@@ -138,13 +139,13 @@ class _Rows:
         if not wanted:
             return 0
         self.made[name] = room(self.problem.q, *(shape or self.shape))
-        return self.made[name].data_ptr()
+        return address(self.made[name])
 
     def _whole(self, name: str, wanted: bool, shape: tuple[int, ...] | None = None) -> int:
         if not wanted:
             return 0
         self.made[name] = self.problem.q.new_empty(shape or self.shape, dtype=torch.int64)
-        return self.made[name].data_ptr()
+        return address(self.made[name])
 
 
 def _keys(problem: Problem, observers: Sequence[Observer], lse: Tensor) -> dict[str, Any]:

@@ -12,10 +12,11 @@ import functools
 import torch
 from torch import Tensor
 
+from headwise.kernels.addresses import readable, watched
 from headwise.kernels.check import Kinds, check_kinds, kinds_of
 from headwise.kernels.direct import direct
 from headwise.kernels.native import refusals as native_refusals
-from headwise.kernels.native_build import native
+from headwise.kernels.native_build import isa
 from headwise.kernels.native_call import forward_plain
 from headwise.kernels.native_table import multiplications, slower_than_torch
 from headwise.kernels.sdpa import refusals
@@ -37,7 +38,7 @@ def solve_plain(q: Tensor, k: Tensor, v: Tensor, mask: Mask | None, *, at_start:
         return None
     if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
         return None
-    if transforming():
+    if transforming() or watched():
         return None
     causal = type(mask) is Causal
     if mask is not None and not causal:
@@ -52,8 +53,15 @@ def solve_plain(q: Tensor, k: Tensor, v: Tensor, mask: Mask | None, *, at_start:
 
 
 def plain_kernel(q: Tensor, k: Tensor, v: Tensor, causal: bool = False, at_start: bool = False) -> str | None:
-    """The kernel, "native" or "torch", of a call without options; None where it isn't one call of either."""
-    return _way(kinds_of(q, k, v), causal, at_start, None if native is None else native.isa())
+    """The kernel, "native" or "torch", of a call without options; None where it isn't one call of either, or
+    a tensor isn't plain."""
+    if not (readable(q) and readable(k) and readable(v)):
+        return None
+    try:
+        kinds = kinds_of(q, k, v)
+    except RuntimeError:  # a nested tensor has no shape
+        return None
+    return _way(kinds, causal, at_start, isa())
 
 
 @functools.lru_cache(maxsize=256)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor
 
 from headwise.masks.base import Mask
 from headwise.masks.frame import Frame
 from headwise.positions.base import Bias
+
+_PLAIN = {Tensor, nn.Parameter}
+_NO_WAY_OF_ITS_OWN = Tensor.__torch_dispatch__
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +66,9 @@ class Problem:
 
     @property
     def holds_values(self) -> bool:
-        """Whether the tensors hold numbers, and not just shapes (meta and fake tensors)."""
-        return not isinstance(self.q, FakeTensor) and not self.q.is_meta
+        """Whether the tensors hold numbers, and not just shapes (meta and fake tensors). One that doesn't is
+        enough: what is computed with it has none either."""
+        return not any(isinstance(x, FakeTensor) or x.is_meta for x in self.tensors())
 
     @property
     def score_dtype(self) -> torch.dtype:
@@ -96,6 +101,25 @@ class Problem:
         """Whether batch entries may differ in who attends to whom."""
         return self.mask is not None and (self.frame.by_batch or self.mask.by_batch())
 
+    def mixed(self) -> str | None:
+        """What is mixed, where a subclass that computes in its own way stands beside other tensors; None
+        where all are of one kind. Who writes into tensors can't serve both: results have another class."""
+        kinds = {type(x) for x in self.tensors()}
+        if kinds <= _PLAIN or all(kind.__torch_dispatch__ is _NO_WAY_OF_ITS_OWN for kind in kinds):
+            return None
+        names = {"Tensor" if kind in _PLAIN else kind.__name__ for kind in kinds}
+        return None if len(names) == 1 else " beside ".join(sorted(names))
+
+    def tensors(self) -> Iterator[Tensor]:
+        """Every tensor that was given, those of masks included."""
+        yield from (self.q, self.k, self.v)
+        if self.bias is not None:
+            yield from self.bias.tensors()
+        if self.mask is not None:
+            yield from _held(self.mask)
+        yield from (x for x in (self.sinks, self.seed) if x is not None)
+        yield from self.frame.given()
+
     def differentiable(self) -> tuple[Tensor, ...]:
         """Every tensor that a gradient may flow to."""
         extra = () if self.bias is None else self.bias.tensors()
@@ -108,6 +132,18 @@ class Problem:
         sinks = rest.pop(0) if has_sinks else None
         bias = None if self.bias is None else self.bias.with_tensors(*rest)
         return replace(self, q=q, k=k, v=v, sinks=sinks, bias=bias)
+
+
+def _held(part: object) -> Iterator[Tensor]:
+    """The tensors of a mask, and of the masks in it."""
+    if isinstance(part, Tensor):
+        yield part
+    elif isinstance(part, Mask):
+        for value in vars(part).values():
+            yield from _held(value)
+    elif isinstance(part, tuple | list):
+        for value in part:
+            yield from _held(value)
 
 
 def score_dtype(inputs: torch.dtype) -> torch.dtype:

@@ -23,6 +23,9 @@ class Tiled(PairKernel):
     def supports(self, problem: Problem) -> tuple[str, ...]:
         if not problem.holds_values:
             return ("the tensors hold no values, and this kernel looks at some to skip what is masked",)
+        mixed = problem.mixed()
+        if mixed is not None:
+            return (f"{mixed}: it writes results into tensors, which are of one class",)
         return ()
 
     def forward(self, problem: Problem) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.modules import module as modules
 
-from headwise.kernels.transforms import transforming
+from headwise.kernels.addresses import readable, watched
+from headwise.kernels.transforms import carried, transforming
 
 _OPERATION = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
 # (vendor, family): multiplications (rows x in x out) from which on oneDNN's product is faster than MKL's, by
@@ -38,21 +39,24 @@ def project(linear: nn.Module, x: Tensor) -> Tensor:
 def by_onednn(linear: nn.Module, x: Tensor) -> bool:
     """Whether `project` takes oneDNN: by sizes, types and what is attached, never by values or grad mode."""
     least = faster_from()
-    if least is None or type(linear) is not nn.Linear or type(x) not in (Tensor, nn.Parameter):
+    if least is None or type(linear) is not nn.Linear or x.is_nested or not (x.ndim and readable(x)):
         return False
-    weight, rows = linear.weight, x.numel() // max(1, x.shape[-1]) if x.ndim else 0
+    weight, bias, rows = linear.weight, linear.bias, x.numel() // max(1, x.shape[-1])
     return (
         rows >= _LEAST_ROWS
         and rows * weight.numel() >= least
         and x.shape[-1] == weight.shape[-1]
         and x.dtype == weight.dtype == torch.float32
-        and x.device.type == weight.device.type == "cpu"
+        and x.is_cpu
+        and weight.is_cpu
         and type(weight) is nn.Parameter
+        and readable(weight)
+        and (bias is None or _fits(bias, weight))
+        and torch._C._get_mkldnn_enabled()
         and _unwatched(linear)
         and not torch.is_autocast_enabled("cpu")
         and not transforming()
-        and not torch._C._is_tracing()
-        and torch._C._len_torch_dispatch_stack() == 0
+        and not watched()
         and torch._C._len_torch_function_stack() == 0
     )
 
@@ -95,6 +99,17 @@ def processor() -> tuple[str, int]:
     return told["vendor_id"], int(family) if family.isdecimal() else 0
 
 
+def _fits(bias: Tensor, weight: Tensor) -> bool:
+    """Whether a bias is the plain one of a linear. Where it isn't, torch's own rules or errors are for it."""
+    return (
+        type(bias) is nn.Parameter
+        and bias.dtype == weight.dtype
+        and bias.shape == weight.shape[:1]
+        and bias.is_cpu
+        and readable(bias)
+    )
+
+
 def _unwatched(linear: nn.Module) -> bool:
     """Whether nobody would notice that the module wasn't called."""
     return not (
@@ -130,8 +145,9 @@ class _Linear(torch.autograd.Function):
     def backward(ctx: Any, d_y: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
         to_x, to_weight, to_bias = ctx.needs_input_grad
-        again = torch.is_grad_enabled()  # gradients that are to be differentiated, by operations that can be
-        product = F.linear if again else _product
+        # Gradients that are to be differentiated, or that stand for more than themselves (a batch of them, a
+        # tangent): by operations that know of such things.
+        product = F.linear if torch.is_grad_enabled() or watched() or carried(d_y) else _product
         rows = d_y.reshape(-1, d_y.shape[-1])
         d_x = product(d_y, weight.t()) if to_x else None
         d_weight = product(rows.t(), x.reshape(-1, x.shape[-1]).t()) if to_weight else None
