@@ -172,3 +172,22 @@ def test_the_row_sum_error_is_measured(kernel: str, off: float, monkeypatch: pyt
         _, seen = attention(q, k, v[..., :24], observe=[Entropy()], mask=Causal(), sinks=sinks, kernel=kernel)
         assert seen.row_sum_of == "kernel"
         assert seen.row_sum_error.item() == pytest.approx(1 - math.exp(-off), abs=5e-6)
+
+
+@pytest.mark.parametrize("k_len", [1, 130])
+@pytest.mark.parametrize("size", [1.0, 30.0, 3e4])
+def test_large_scores_lose_nothing(size: float, k_len: int) -> None:
+    """A weight made as exp(score - lse) is off by the rounding of lse: by 0.005 at 1e4."""
+    q, k, v = drawn()
+    _, seen = attention(
+        q,
+        k[:, :, :k_len] * size,
+        v[:, :, :k_len],
+        observe=[Entropy(), MaxWeight(), KeyMass()],
+        kernel="native",
+    )
+    assert (seen.entropy >= 0).all()
+    assert (seen.max_weight.value <= 1 + 1e-6).all()
+    torch.testing.assert_close(seen.key_mass.sum(-1), torch.full((2, 4), 110.0), rtol=5e-6, atol=0.0)
+    if k_len == 1:
+        torch.testing.assert_close(seen.entropy, torch.zeros(2, 4, 110), rtol=0.0, atol=5e-6)

@@ -30,13 +30,9 @@ class Native(PairKernel):
     linear_memory = True
 
     def supports(self, problem: Problem) -> tuple[str, ...]:
-        for x in problem.tensors():
-            if not readable(x):
-                if not problem.holds_values:
-                    return ("the tensors hold no values, and it reads their memory",)
-                return (f"it reads the memory of plain tensors, and was given {described(x)}",)
-        if watched():
-            return ("a dispatch mode or torch.jit.trace wants to see every operation, and it has none",)
+        unread = _unread(problem) if problem.q.is_cpu else None
+        if unread is not None:
+            return (unread,)
         bias = None if isinstance(problem.bias, AddedScores) else problem.bias
         reasons = refusals(
             problem.q.device.type, problem.q.dtype, None if bias is None else type(bias).__name__
@@ -64,6 +60,18 @@ class Native(PairKernel):
             return Tiled().backward(problem, out, lse, d_out, d_lse)
         grads, finite = backward(problem, out, lse, d_out, d_lse)
         return grads if finite else Tiled().backward(problem, out, lse, d_out, d_lse)
+
+
+def _unread(problem: Problem) -> str | None:
+    """Why the memory of a call's tensors isn't for it to read; None if it is."""
+    for x in problem.tensors():
+        if not readable(x):
+            if not problem.holds_values:
+                return "the tensors hold no values, and it reads their memory"
+            return f"it reads the memory of plain tensors, and was given {described(x)}"
+    if watched():
+        return "a dispatch mode or torch.jit.trace wants to see every operation, and it has none"
+    return None
 
 
 @functools.lru_cache(maxsize=64)  # asked in every call, mostly the same

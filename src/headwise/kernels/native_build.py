@@ -15,18 +15,20 @@ native: Any = None
 def unbuilt() -> str:
     """What to say where there is none. An installation goes on without it where the compiler fails, and pip
     shows what the compiler said only when asked to."""
+    # Without pip's cache, which holds the wheel that was made without the compiler's work.
     again = (
-        "install headwise again with pip install -v --force-reinstall --no-deps, which shows the compiler's"
+        "install headwise again with pip install -v --force-reinstall --no-deps --no-cache-dir, which shows "
+        "the compiler's errors"
     )
     found = next((one for one in ("g++", "clang++", "c++") if shutil.which(one)), None)
     if found is None:
         return (
             "there is no compiled kernel, and no C++ compiler (GCC or Clang) to build it with: install one, "
-            f"then {again} errors"
+            f"then {again}"
         )
     return (
         f"there is no compiled kernel, though a C++ compiler is here ({found}): it failed when headwise was "
-        f"installed, or came later; {again} errors"
+        f"installed, or came later; {again}"
     )
 
 

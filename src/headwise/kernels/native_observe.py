@@ -26,6 +26,7 @@ from headwise.observers.rows import Distance, Entropy, LogSumExp
 
 _OF_ROWS = (Entropy, LogSumExp, Distance, MaxWeight, TopKeys, Offset)
 _OF_KEYS = (KeyMass, Map)
+_FAR = 32.0  # of a log-sum-exp from 0: beyond, exp(score - lse) shows its rounding by more than a few 1e-6
 _MOST_TOP = 64  # keys of a row that are kept in order: for more, sorting blocks is faster
 
 
@@ -43,11 +44,15 @@ def share(problem: Problem, observers: Sequence[Observer]) -> list[Observer]:
 def forward_observed(
     problem: Problem, observers: Sequence[Observer]
 ) -> tuple[Tensor, Tensor, dict[str, Any]] | None:
-    """(out, lse, results by name) of some of `share`; None where something isn't finite."""
+    """(out, lse, results by name) of some of `share`; None where something isn't finite. No results where
+    scores are so large that weights made from the log-sum-exp would show its rounding: blocks subtract the
+    largest score instead."""
     rows = _Rows(problem, observers)
     out, lse, finite = forward(problem, rows.numbers())
     if not finite:
         return None
+    if lse.masked_fill(lse == float("-inf"), 0).abs().max().item() > _FAR:
+        return out, lse, {}
     rows.keep("log_sum_exp", lse)
     return out, lse, rows.results() | _keys(problem, observers, lse)
 
@@ -122,7 +127,7 @@ class _Rows:
 
     def _result(self, one: Observer) -> Any:
         parts: dict[type[Observer], Callable[[], tuple[Tensor, ...]]] = {
-            Entropy: lambda: (self.made["entropy"],),
+            Entropy: lambda: (self.made["entropy"].clamp_(min=0),),  # a sum whose rounding may pass 0
             LogSumExp: lambda: (self.made["log_sum_exp"].clone(),),
             Distance: lambda: (self.made["distance"],),
             MaxWeight: lambda: (self.made["max_weight"], self.made["max_key"]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -68,7 +67,7 @@ class Problem:
     def holds_values(self) -> bool:
         """Whether the tensors hold numbers, and not just shapes (meta and fake tensors). One that doesn't is
         enough: what is computed with it has none either."""
-        return not any(isinstance(x, FakeTensor) or x.is_meta for x in self.tensors())
+        return not (self.q.is_meta or any(issubclass(kind, FakeTensor) for kind in self._kinds() - _PLAIN))
 
     @property
     def score_dtype(self) -> torch.dtype:
@@ -104,21 +103,29 @@ class Problem:
     def mixed(self) -> str | None:
         """What is mixed, where a subclass that computes in its own way stands beside other tensors; None
         where all are of one kind. Who writes into tensors can't serve both: results have another class."""
-        kinds = {type(x) for x in self.tensors()}
+        kinds = self._kinds()
         if kinds <= _PLAIN or all(kind.__torch_dispatch__ is _NO_WAY_OF_ITS_OWN for kind in kinds):
             return None
         names = {"Tensor" if kind in _PLAIN else kind.__name__ for kind in kinds}
         return None if len(names) == 1 else " beside ".join(sorted(names))
 
-    def tensors(self) -> Iterator[Tensor]:
+    def tensors(self) -> tuple[Tensor, ...]:
         """Every tensor that was given, those of masks included."""
-        yield from (self.q, self.k, self.v)
-        if self.bias is not None:
-            yield from self.bias.tensors()
-        if self.mask is not None:
-            yield from _held(self.mask)
-        yield from (x for x in (self.sinks, self.seed) if x is not None)
-        yield from self.frame.given()
+        known: tuple[Tensor, ...] | None = self.__dict__.get("_tensors")  # every kernel asks
+        if known is None:
+            found = [*self.differentiable(), *self.frame.given()]
+            if self.seed is not None:
+                found.append(self.seed)
+            if self.mask is not None:
+                _collect(self.mask, found)
+            self.__dict__["_tensors"] = known = tuple(found)
+        return known
+
+    def _kinds(self) -> frozenset[type[Tensor]]:
+        known: frozenset[type[Tensor]] | None = self.__dict__.get("_kinds_known")
+        if known is None:
+            self.__dict__["_kinds_known"] = known = frozenset(type(x) for x in self.tensors())
+        return known
 
     def differentiable(self) -> tuple[Tensor, ...]:
         """Every tensor that a gradient may flow to."""
@@ -134,16 +141,14 @@ class Problem:
         return replace(self, q=q, k=k, v=v, sinks=sinks, bias=bias)
 
 
-def _held(part: object) -> Iterator[Tensor]:
-    """The tensors of a mask, and of the masks in it."""
-    if isinstance(part, Tensor):
-        yield part
-    elif isinstance(part, Mask):
-        for value in vars(part).values():
-            yield from _held(value)
-    elif isinstance(part, tuple | list):
-        for value in part:
-            yield from _held(value)
+def _collect(mask: Mask, into: list[Tensor]) -> None:
+    """Append the tensors of a mask, and of the masks in it."""
+    for value in vars(mask).values():
+        for one in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(one, Mask):
+                _collect(one, into)
+            elif isinstance(one, Tensor):
+                into.append(one)
 
 
 def score_dtype(inputs: torch.dtype) -> torch.dtype:
