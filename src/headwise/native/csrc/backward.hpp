@@ -10,6 +10,7 @@
 #pragma once
 
 #include "bias.hpp"
+#include "few.hpp"
 #include "finite.hpp"
 #include "formats.hpp"
 #include "gradients.hpp"
@@ -20,7 +21,7 @@ namespace headwise::HEADWISE_ISA_NAME {
 template <class Format>
 class Backward {
  public:
-  explicit Backward(const BackwardArguments& arguments) : a_(arguments) {
+  explicit Backward(const BackwardArguments& arguments) : a_(arguments), cut_(arguments) {
     groups_ = a_.kv_heads ? a_.heads / a_.kv_heads : 1;
     blocks_ = (a_.q_len + item_rows - 1) / item_rows;
     chunks_ = most<i64>(1, (a_.k_len + chunk_keys - 1) / chunk_keys);
@@ -58,6 +59,7 @@ class Backward {
   static constexpr i64 chunk_keys = 256;  // of one piece: their sums stay in the second cache
 
   const BackwardArguments& a_;
+  Cut cut_;  // of the forward pass
   i64 groups_, blocks_, chunks_;
   bool plain_, wanted_;
   Shared<Format> shared_;
@@ -69,9 +71,11 @@ class Backward {
     float *scores, *d_weights, *slope, *bias, *d_bias, *d_bias_sum, *paired;
     std::uint16_t *weights, *natural;
     float *d_k, *d_v, *d_q;
+    float *far_d_k, *far_d_v;  // sums of earlier blocks, as Softmax::far
     TileMask* mask;
     RowGrads* rows;
     Chances* chances;
+    const char* query[item_rows];  // where the rows of q are
   };
 
   // The piece's keys and the rows of the present block, as products want them.
@@ -106,6 +110,8 @@ class Backward {
       buffer.part(r.paired, pairs ? tile_keys / 2 * item_rows : 0);
       buffer.part(r.d_k, wide_k * chunk_keys);
       buffer.part(r.d_v, wide_v * chunk_keys);
+      buffer.part(r.far_d_k, groups_ * blocks_ > near_tiles ? wide_k * chunk_keys : 0);
+      buffer.part(r.far_d_v, groups_ * blocks_ > near_tiles ? wide_v * chunk_keys : 0);
       buffer.part(r.d_q, wide_k * item_rows);
       buffer.part(r.mask, 1);
       buffer.part(r.rows, 1);
@@ -131,15 +137,26 @@ class Backward {
         readable_vectors<Format>(k, k_step, s.keys, a_.d_k, r.key_vectors, s.k_vectors_step));
     std::memset(r.d_k, 0, sizeof(float) * static_cast<std::size_t>(wide_k * s.keys));
     std::memset(r.d_v, 0, sizeof(float) * static_cast<std::size_t>(wide_v * s.keys));
+    int near = 0;  // blocks whose sums are in d_k and d_v
+    bool far = false;
     for (i64 h = s.kv_head * groups_; h < (s.kv_head + 1) * groups_; ++h)
       for (i64 block = 0; block < blocks_; ++block) {
         if (pool::cancelled()) return true;
         const i64 first = block * item_rows;
         if (chunk > 0 && !a_.d_bias && !reaches(s, first)) continue;
         const Rows rows(a_, s.b, h, first, static_cast<int>(least<i64>(item_rows, a_.q_len - first)));
-        rows_against_keys(rows, s, r, chunk, h * blocks_ + block);
+        if (near == near_tiles) {
+          put_aside(r.d_k, r.far_d_k, far, wide_k * s.keys);
+          put_aside(r.d_v, r.far_d_v, far, wide_v * s.keys);
+          near = 0, far = true;
+        }
+        near += rows_against_keys(rows, s, r, chunk, h * blocks_ + block);
       }
     if (!wanted_) return true;
+    if (far) {
+      put_aside(r.far_d_k, r.d_k, true, wide_k * s.keys);
+      put_aside(r.far_d_v, r.d_v, true, wide_v * s.keys);
+    }
     for (i64 j = 0; j < s.keys; ++j) {
       write_row<Format>(row_of(a_.grad_k, s.b, s.kv_head, s.start + j, Format::size), r.d_k + j * wide_k, a_.d_k,
                 static_cast<float>(a_.scale));
@@ -159,13 +176,22 @@ class Backward {
            (m.band_low == unbounded_low || s.start + s.keys > add_safely(first, m.band_low));
   }
 
-  // One block of rows, whose gradients of q belong to all pieces that it attends to.
-  void rows_against_keys(const Rows& rows, Sides& s, Room& r, i64 chunk, i64 block) {
+  // Adds sums to those of earlier blocks (the first to nothing), and lets them begin again at 0.
+  static void put_aside(float* sum, float* to, bool add, i64 count) {
+    for (i64 n = 0; n < count; n += lanes) {
+      store(to + n, add ? load(to + n) + load(sum + n) : load(sum + n));
+      store(sum + n, Vector{});
+    }
+  }
+
+  // One block of rows, whose gradients of q belong to all pieces that it attends to. False: it has nothing to do
+  // with these keys.
+  bool rows_against_keys(const Rows& rows, Sides& s, Room& r, i64 chunk, i64 block) {
     const i64 first_chunk = rows.begin / chunk_keys;
     const i64 last_chunk = rows.end > rows.begin ? (rows.end - 1) / chunk_keys : 0;
     if (chunk < first_chunk || chunk > last_chunk) {
       if (a_.d_bias) shared_.add_bias(rows, chunk, s.start, s.keys, nullptr);
-      return;
+      return false;
     }
     const i64 from = most(rows.begin, s.start), until = least(rows.end, s.start + s.keys);
     if (a_.d_bias)
@@ -180,15 +206,15 @@ class Backward {
       none = false;
     }
     if (a_.d_bias) shared_.add_bias(rows, chunk, s.start, s.keys, none ? nullptr : r.d_bias_sum);
-    if (!wanted_) return;
-    shared_.add_d_q(rows, block, chunk - first_chunk, chunk == last_chunk, none ? nullptr : r.d_q);
+    if (wanted_) shared_.add_d_q(rows, block, chunk - first_chunk, chunk == last_chunk, none ? nullptr : r.d_q);
+    return !none;
   }
 
   void read_rows(const Rows& rows, Sides& s, Room& r) {
     const char* row[item_rows];
     const i64 b = s.b, h = rows.head[0];
-    for (int i = 0; i < rows.count; ++i) row[i] = row_of(a_.q, b, h, rows.query[i], Format::size);
-    pack<typename Format::Pack>(row, rows.count, a_.d_k / Format::together, r.queries);
+    for (int i = 0; i < rows.count; ++i) r.query[i] = row_of(a_.q, b, h, rows.query[i], Format::size);
+    pack<typename Format::Pack>(r.query, rows.count, a_.d_k / Format::together, r.queries);
     for (int i = 0; i < rows.count; ++i) row[i] = row_of(a_.d_out, b, h, rows.query[i], Format::size);
     pack<typename Format::Pack>(row, rows.count, a_.d_v / Format::together, r.d_outs);
     const i64 q = rows.query[0];
@@ -199,10 +225,15 @@ class Backward {
                                                                         a_.d_out.row * Format::size, rows.count,
                                                                         a_.d_v, r.d_out_rows, s.d_out_vectors_step));
     for (int i = 0; i < item_rows; ++i) {
-      r.rows->whole[i] = largest_float, r.rows->delta[i] = 0;
+      r.rows->whole[i] = largest_float, r.rows->rest[i] = 1, r.rows->delta[i] = 0;
       if (i >= rows.count) continue;
       const float lse = a_.lse[(b * a_.heads + h) * a_.q_len + rows.query[i]];
-      if (lse != -__builtin_inff()) r.rows->whole[i] = lse * log2_e;
+      if (lse != -__builtin_inff()) {
+        const double whole = lse * 1.4426950408889634;
+        r.rows->whole[i] = static_cast<float>(whole);
+        // 2^x of a small x: 1 + x ln 2.
+        r.rows->rest[i] = static_cast<float>(1 + (r.rows->whole[i] - whole) * 0.693147180559945309417);
+      }
       r.rows->delta[i] = delta_of<Format>(a_, b, h, rows.query[i]);
     }
     if (a_.dropout.rate > 0) r.chances->start(a_, rows);
@@ -216,14 +247,23 @@ class Backward {
     Spans spans;
     if (partial) spans = spans_of(*r.mask, keys);
     const Spans* part = partial ? &spans : nullptr;
+    // Scores are added up in the same order as in the forward pass: where they are large, a different rounding
+    // shows in the weights.
+    const bool few = in_few<Format>(a_, cut_.together(a_, rows.head[0], rows.query[0]));
+    if (few) {
+      for (int j = 0; j < keys; ++j) std::memset(r.scores + j * item_rows, 0, sizeof(float) * item_rows);
+      score_few<Format>(r.query, rows.count, row_of(a_.k, s.b, s.kv_head, at, Format::size), a_.k.row * Format::size,
+                        keys, a_.d_k, nullptr, 0, 0, r.scores);
+    }
     for (int strip = 0; strip * strip_keys < keys; ++strip) {
       const int from = partial ? strip * strip_keys : 0, count = partial ? least(strip_keys, keys - from) : keys;
       const int v = partial ? spans.first[strip] : 0, stop = partial ? spans.last[strip] : vectors;
       if (v < stop) {
         const i64 place = from * item_rows + v * lanes;
-        product<Entry, false, Into::set>(count, stop - v, s.k + (local + from) * s.k_step, s.k_step,
-                                         r.queries + v * lanes, item_rows * 4, a_.d_k / together, r.scores + place,
-                                         item_rows);
+        if (!few)
+          product<Entry, false, Into::set>(count, stop - v, s.k + (local + from) * s.k_step, s.k_step,
+                                           r.queries + v * lanes, item_rows * 4, a_.d_k / together, r.scores + place,
+                                           item_rows);
         product<Entry, false, Into::set>(count, stop - v, s.v + (local + from) * s.v_step, s.v_step,
                                          r.d_outs + v * lanes, item_rows * 4, a_.d_v / together, r.d_weights + place,
                                          item_rows);

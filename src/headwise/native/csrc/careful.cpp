@@ -15,22 +15,23 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-// A row's scores and what softmax makes of them. A row is broken by a score of NaN or +inf; then the rest of it is
-// not looked at, so that a call of nothing but NaN costs no more than others.
+// A row's scores and what softmax makes of them. A row is broken by a score or a sink of NaN or +inf; then the rest
+// of it is not looked at, so that a call of nothing but NaN costs no more than others.
 class Row {
  public:
   Row(const ForwardArguments& arguments, const OneRow& one, double* room) : a_(arguments), one_(one), scores_(room) {
+    const double sink = a_.sinks ? static_cast<double>(a_.sinks[one.head]) : -infinity;
+    broken = std::isnan(sink) || sink == infinity;
     for (std::int64_t j = 0; j < a_.k_len && !broken; ++j) {
       const double s = scores_[j] = one.score(j);
       broken = std::isnan(s) || s == infinity;
       if (broken || s > best_) best_ = s, best_key = j;
     }
     if (broken) return;
-    high_ = best_;
-    if (a_.sinks) high_ = std::fmax(high_, static_cast<double>(a_.sinks[one.head]));
+    high_ = std::fmax(best_, sink);
     if (high_ == -infinity) return;
     for (std::int64_t j = 0; j < a_.k_len; ++j) sum_ += std::exp(scores_[j] - high_);
-    if (a_.sinks) sum_ += std::exp(a_.sinks[one.head] - high_);
+    sum_ += std::exp(sink - high_);
   }
 
   bool broken = false;

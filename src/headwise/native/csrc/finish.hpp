@@ -47,24 +47,27 @@ class Finish {
   void close(int v) {
     const Vector none = splat(-__builtin_inff());
     const Vector top = load(softmax_.top + v * lanes), sum = load(softmax_.sum + v * lanes);
-    Vector inverse, whole;
+    Vector inverse, whole, lse;
     if (a_.sinks) {
       alignas(64) float sink[lanes];
       for (int i = 0; i < lanes; ++i)
         sink[i] = v * lanes + i < rows_.count ? a_.sinks[rows_.head[v * lanes + i]] * log2_e : 0.0f;
       const Vector extra = load(sink), high = larger(top, extra);
+      const Whole dead = high == none;  // neither a key nor the sink
       const Vector factor = select(top == none, Vector{}, exp2(top - high));
       const Vector total = fma(sum, factor, exp2(extra - high));
-      inverse = factor / total;
-      whole = high + log2(total);
+      inverse = select(dead, Vector{}, factor / total);
+      whole = select(dead, none, high + log2(total));
+      lse = select(dead, none, natural(high, total));
     } else {
       const Whole dead = top == none;
       inverse = select(dead, Vector{}, splat(1.0f) / sum);
       whole = select(dead, none, top + log2(sum));
+      lse = select(dead, none, natural(top, sum));
     }
     store(inverse_ + v * lanes, inverse);
     store(whole_ + v * lanes, whole);
-    store(lse_ + v * lanes, whole * splat(ln_2));
+    store(lse_ + v * lanes, lse);
     for (int i = v * lanes; i < least((v + 1) * lanes, rows_.count); ++i) {
       const float t = softmax_.top[i], w = whole_[i];
       const bool empty = t == -__builtin_inff();

@@ -8,22 +8,6 @@
 
 namespace headwise::HEADWISE_ISA_NAME {
 
-// How query rows are cut into pieces: 64 rows of one head, or, where queries are few, of all the heads that
-// share keys.
-struct Cut {
-  i64 heads, rows, per_head;  // heads (of queries or keys) of an entry, rows of one, pieces of one
-  i64 group;                  // query heads that are taken together
-
-  explicit Cut(const Problem& p) {
-    const i64 groups = p.kv_heads ? p.heads / p.kv_heads : 1;
-    group = p.q_len < item_rows ? groups : 1;
-    heads = group == 1 ? p.heads : p.kv_heads;
-    rows = p.q_len * group;
-    per_head = (rows + item_rows - 1) / item_rows;
-  }
-  i64 pieces(const Problem& p) const { return p.batch * heads * per_head; }
-};
-
 template <class Format>
 class Forward {
  public:
@@ -61,6 +45,7 @@ class Forward {
 
   struct Room {
     float *queries, *scores, *outputs, *keys, *values, *bias;
+    float* far;  // outputs of earlier tiles, as Softmax::far
     TileMask* mask;
     Softmax* softmax;
     Seen* seen;
@@ -75,6 +60,7 @@ class Forward {
       buffer.part(r.queries, (a_.d_k + 1) / Format::together * item_rows);
       buffer.part(r.scores, tile_keys * item_rows);
       buffer.part(r.outputs, padded(a_.d_v) * item_rows);
+      buffer.part(r.far, a_.k_len > near_tiles * tile_keys ? padded(a_.d_v) * item_rows : 0);
       buffer.part(r.values, padded(a_.d_v) * tile_keys);
       buffer.part(r.keys, Format::in_place ? 0 : a_.d_k * tile_keys);
       buffer.part(r.bias, a_.bias.data ? tile_keys * item_rows : 0);
@@ -135,8 +121,13 @@ class Forward {
     }
     if (a_.dropout.rate > 0) r.chances->start(a_, rows);
 
-    bool first = true;
+    int near = 0;  // tiles whose sums are in `outputs`
+    bool far = false, first = true;
     for (i64 start = from; start < until; start += tile_keys) {
+      if (near == near_tiles) {
+        put_aside(rows, r, far, wide);
+        near = 0, far = first = true;
+      }
       const int keys = static_cast<int>(least<i64>(tile_keys, until - start));
       const Tile kind = rows.look(start, keys, *r.mask);
       if (kind == Tile::empty) continue;
@@ -156,9 +147,24 @@ class Forward {
           readable_vectors<Format>(row_of(a_.v, rows.batch, kv_head, start, Format::size), a_.v.row * Format::size,
                                    keys, a_.d_v, r.values, step);
       gather(rows, r, values, step, keys, wide, part, first, moved);
-      first = false;
+      if (moved && far)
+        for (int i = 0; i < rows.count; ++i)
+          for (i64 c = 0; c < wide; c += lanes)
+            store(r.far + i * wide + c, load(r.far + i * wide + c) * splat(r.softmax->alpha[i]));
+      first = false, ++near;
     }
     if (first) std::memset(r.outputs, 0, sizeof(float) * static_cast<std::size_t>(wide) * item_rows);
+    if (!far) return;
+    for (i64 c = 0; c < rows.count * wide; c += lanes) store(r.outputs + c, load(r.far + c) + load(r.outputs + c));
+    r.softmax->join();
+    if (look_) r.seen->join();
+  }
+
+  void put_aside(const Rows& rows, Room& r, bool far, i64 wide) {
+    for (i64 c = 0; c < rows.count * wide; c += lanes)
+      store(r.far + c, far ? load(r.far + c) + load(r.outputs + c) : load(r.outputs + c));
+    r.softmax->settle();
+    if (look_) r.seen->settle();
   }
 
   // scores[key][row] = q . k, and unless plain, everything up to the mask, in powers of two.

@@ -38,9 +38,9 @@ HEADWISE_INLINE Vector exp2(Vector x) {
 #endif
 }
 
-// log2 of a normal positive number: the exponent, and log(m) = 2 atanh((m - 1) / (m + 1)) of the mantissa in
-// [sqrt(1/2), sqrt(2)), of which five terms are enough.
-HEADWISE_INLINE Vector log2(Vector x) {
+// log2 of a normal positive number, in two parts: the exponent, and log(m) = 2 atanh((m - 1) / (m + 1)) of the
+// mantissa in [sqrt(1/2), sqrt(2)), of which five terms are enough.
+HEADWISE_INLINE Vector log2(Vector x, Vector& whole) {
   const Whole raw = bits_of(x);
   const Whole shifted = raw - 0x3F3504F3;  // the bits of sqrt(1/2)
   const Whole exponent = shifted >> 23;
@@ -52,7 +52,25 @@ HEADWISE_INLINE Vector log2(Vector x) {
   y = fma(y, z, splat(1.0f / 5));
   y = fma(y, z, splat(1.0f / 3));
   y = fma(y, z, splat(1.0f));
-  return fma(s * y, splat(2 * log2_e), __builtin_convertvector(exponent, Vector));
+  whole = __builtin_convertvector(exponent, Vector);
+  return s * y * splat(2 * log2_e);
+}
+
+HEADWISE_INLINE Vector log2(Vector x) {
+  Vector whole;
+  const Vector part = log2(x, whole);
+  return part + whole;
+}
+
+using Doubles = double __attribute__((vector_size(8 * lanes)));
+
+// ln(2) (top + log2(x)), rounded once.
+HEADWISE_INLINE Vector natural(Vector top, Vector x) {
+  Vector whole;
+  const Vector part = log2(x, whole);
+  const Doubles sum = __builtin_convertvector(top, Doubles) + __builtin_convertvector(whole, Doubles) +
+                      __builtin_convertvector(part, Doubles);
+  return __builtin_convertvector(sum * 0.693147180559945309417, Vector);
 }
 
 // tanh(x): a polynomial fitted near 0, where 1 - 2 / (e^2x + 1) would lose digits.

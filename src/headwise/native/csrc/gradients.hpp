@@ -8,6 +8,7 @@ namespace headwise::HEADWISE_ISA_NAME {
 // What is known of each query row.
 struct RowGrads {
   alignas(64) float whole[item_rows];  // log-sum-exp in powers of two; huge where the row attends to nothing
+  alignas(64) float rest[item_rows];   // 2 to the power of what rounding it has added
   alignas(64) float delta[item_rows];  // sum_j P_ij dP_ij - d_lse
 };
 
@@ -33,7 +34,8 @@ inline void differentiate(const TileGrads& t, float scale, const Spans* spans, i
                           const RowGrads& rows, const Chances* chances, float kept) {
   constexpr int step = Format::together;
   for (int v = 0; v < vectors; ++v) {
-    const Vector minus = -load(rows.whole + v * lanes), delta = load(rows.delta + v * lanes);
+    const Vector minus = -load(rows.whole + v * lanes), rest = load(rows.rest + v * lanes);
+    const Vector delta = load(rows.delta + v * lanes);
     for (int k = 0; k < keys; k += step) {
       const int s = k / strip_keys;
       const bool there = !spans || (v >= spans->first[s] && v < spans->last[s]);
@@ -43,7 +45,7 @@ inline void differentiate(const TileGrads& t, float scale, const Spans* spans, i
         const int at = (k + n) * item_rows + v * lanes;
         Vector p{}, d{};
         if (there) {
-          p = exp2(fma(load(t.scores + at), splat(scale), minus));
+          p = exp2(fma(load(t.scores + at), splat(scale), minus)) * rest;
           d = load(t.d_weights + at);
           Vector dropped = p;
           if (Drop) {

@@ -39,10 +39,18 @@ class Measure {
 
   struct Room {
     float *queries, *scores, *keys, *bias;
-    float* mass;               // [key of the chunk][lanes]
+    float *mass, *far;         // [key of the chunk][lanes]; what earlier blocks gave, as Softmax::far
     float* cell;               // [item_rows]: weight of each row in one cell of keys
+    double* map;               // [cell of keys of the piece]: what the map's row `q_cell` is to get
+    i64 q_cell = 0, first_cell = 0, last_cell = 0;
     float* whole;              // [item_rows]: log-sum-exp in powers of two
     TileMask* mask;
+  };
+
+  // The cell whose weights are in Room::cell, and how many tiles gave them.
+  struct Open {
+    i64 cell = -1;
+    int tiles = 0;
   };
 
   // The first key of a cell: floor(x cells / n) is the cell of x.
@@ -57,7 +65,9 @@ class Measure {
       buffer.part(r.keys, Format::in_place ? 0 : a_.d_k * tile_keys);
       buffer.part(r.bias, a_.bias.data ? tile_keys * item_rows : 0);
       buffer.part(r.mass, keys * lanes);
+      buffer.part(r.far, a_.q_len > near_tiles * item_rows ? keys * lanes : 0);
       buffer.part(r.cell, item_rows);
+      buffer.part(r.map, together_);
       buffer.part(r.whole, item_rows);
       buffer.part(r.mask, 1);
     }
@@ -72,23 +82,43 @@ class Measure {
     Room r;
     if (!room_for(r, stop - start)) return false;
     std::memset(r.mass, 0, sizeof(float) * static_cast<std::size_t>((stop - start) * lanes));
+    r.first_cell = first_cell, r.last_cell = last_cell;
+    for (i64 c = 0; c < together_; ++c) r.map[c] = 0;
     if (a_.map)
       for (i64 q = 0; q < a_.q_cells; ++q)
         for (i64 c = first_cell; c < last_cell; ++c) a_.map[(place * a_.q_cells + q) * a_.k_cells + c] = 0;
+    int near = 0;  // blocks whose sums are in `mass`
+    bool far = false;
+    const auto put_aside = [&] {
+      for (i64 n = 0; n < (stop - start) * lanes; n += lanes) {
+        store(r.far + n, far ? load(r.far + n) + load(r.mass + n) : load(r.mass + n));
+        store(r.mass + n, Vector{});
+      }
+      near = 0, far = true;
+    };
     for (i64 first = 0; first < a_.q_len; first += item_rows) {
       if (pool::cancelled()) return true;
+      if (near == near_tiles) put_aside();
       const Rows rows(a_, b, h, first, static_cast<int>(least<i64>(item_rows, a_.q_len - first)));
       if (rows.end <= start || rows.begin >= stop) continue;
       read_rows(rows, r, place);
+      ++near;
+      Open open;
+      const i64 q_cell = a_.map ? rows.query[0] * a_.q_cells / a_.q_len : 0;
+      if (q_cell != r.q_cell) turn_to(q_cell, r, place);
       const i64 until = least(stop, rows.end);
       for (i64 at = most(start, rows.begin); at < until; at += tile_keys) {
         const int keys = static_cast<int>(least<i64>(tile_keys, until - at));
         const bool some = weigh_keys(rows, r, at, keys, r.mass + (at - start) * lanes);
-        if (some && a_.map) add_cells(rows, r, at, keys, place);
+        if (some && a_.map) add_cells(rows, r, at, keys, place, open);
       }
+      if (open.cell >= 0) add_cell(rows, r, place, open.cell);
     }
+    if (a_.map) turn_to(0, r, place);
+    if (far) put_aside();
+    const float* mass = far ? r.far : r.mass;
     if (a_.key_mass)
-      for (i64 j = start; j < stop; ++j) a_.key_mass[place * a_.k_len + j] = sum_of(load(r.mass + (j - start) * lanes));
+      for (i64 j = start; j < stop; ++j) a_.key_mass[place * a_.k_len + j] = sum_of(load(mass + (j - start) * lanes));
     return true;
   }
 
@@ -129,7 +159,7 @@ class Measure {
       const int s = j / strip_keys;
       const int first = kind == Tile::partial ? spans.first[s] : 0, last = kind == Tile::partial ? spans.last[s] : vectors;
       float* score = r.scores + j * item_rows;
-      Vector sum = load(mass + j * lanes);
+      Vector sum{};
       for (int v = 0; v < vectors; ++v) {
         Vector p{};
         if (v >= first && v < last) {
@@ -140,26 +170,57 @@ class Measure {
         }
         store(score + v * lanes, p);
       }
-      store(mass + j * lanes, sum);
+      store(mass + j * lanes, load(mass + j * lanes) + sum);
     }
     return true;
   }
 
-  // What the tile's weights add to the map: summed over each cell's keys, and then row by row.
-  void add_cells(const Rows& rows, Room& r, i64 at, int keys, i64 place) {
+  // The tile's weights, summed over each cell's keys. Of the last cell, r.cell is left for the tiles that follow.
+  void add_cells(const Rows& rows, Room& r, i64 at, int keys, i64 place, Open& open) {
     const int vectors = (rows.count + lanes - 1) / lanes;
     for (int j = 0; j < keys;) {
       const i64 cell = (at + j) * cells_ / a_.k_len;
       const int stop = static_cast<int>(least<i64>(keys, first_of(cell + 1) - at));
+      const bool begin = open.cell != cell || open.tiles == near_tiles;
+      if (begin) {
+        if (open.cell >= 0) add_cell(rows, r, place, open.cell);
+        open = {cell, 0};
+      }
       for (int v = 0; v < vectors; ++v) {
         Vector sum{};
-        for (int n = j; n < stop; ++n) sum += load(r.scores + n * item_rows + v * lanes);
-        store(r.cell + v * lanes, sum);
+        for (int n = j; n < stop;) {
+          Vector strip{};
+          for (const int end = least(stop, n + strip_keys); n < end; ++n)
+            strip += load(r.scores + n * item_rows + v * lanes);
+          sum += strip;
+        }
+        store(r.cell + v * lanes, begin ? sum : load(r.cell + v * lanes) + sum);
       }
-      for (int i = 0; i < rows.count; ++i)
-        a_.map[(place * a_.q_cells + rows.query[i] * a_.q_cells / a_.q_len) * a_.k_cells + cell] += r.cell[i];
+      ++open.tiles;
       j = stop;
     }
+  }
+
+  // What a block of rows adds to the map in one cell of keys: one number for each cell of rows.
+  void add_cell(const Rows& rows, Room& r, i64 place, i64 cell) {
+    for (int i = 0; i < rows.count;) {
+      const i64 q_cell = rows.query[i] * a_.q_cells / a_.q_len;
+      double sum = 0;
+      for (; i < rows.count && rows.query[i] * a_.q_cells / a_.q_len == q_cell; ++i) sum += r.cell[i];
+      if (q_cell == r.q_cell)
+        r.map[cell - r.first_cell] += sum;
+      else
+        a_.map[(place * a_.q_cells + q_cell) * a_.k_cells + cell] += static_cast<float>(sum);
+    }
+  }
+
+  // Adds the map's row that is held in double, and holds another.
+  void turn_to(i64 q_cell, Room& r, i64 place) {
+    for (i64 c = r.first_cell; c < r.last_cell; ++c) {
+      a_.map[(place * a_.q_cells + r.q_cell) * a_.k_cells + c] += static_cast<float>(r.map[c - r.first_cell]);
+      r.map[c - r.first_cell] = 0;
+    }
+    r.q_cell = q_cell;
   }
 };
 

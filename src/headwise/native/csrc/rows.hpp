@@ -6,6 +6,7 @@
 namespace headwise::HEADWISE_ISA_NAME {
 
 constexpr int tile_keys = 64;   // keys of one tile of the mask: one bit each
+constexpr int near_tiles = 64;  // after so many, sums are put aside, and begin again at 0
 
 enum class Tile { empty, partial, full };
 
@@ -46,6 +47,28 @@ HEADWISE_INLINE i64 add_safely(i64 b, i64 c) {
   if (__builtin_add_overflow(b, c, &sum)) return c > 0 ? INT64_MAX : INT64_MIN;
   return sum;
 }
+
+// How query rows are cut into pieces: 64 rows of one head, or, where queries are few, of all the heads that
+// share keys.
+struct Cut {
+  i64 heads, rows, per_head;  // heads (of queries or keys) of an entry, rows of one, pieces of one
+  i64 group;                  // query heads that are taken together
+
+  explicit Cut(const Problem& p) {
+    const i64 groups = p.kv_heads ? p.heads / p.kv_heads : 1;
+    group = p.q_len < item_rows ? groups : 1;
+    heads = group == 1 ? p.heads : p.kv_heads;
+    rows = p.q_len * group;
+    per_head = (rows + item_rows - 1) / item_rows;
+  }
+  i64 pieces(const Problem& p) const { return p.batch * heads * per_head; }
+
+  // How many rows the piece has that holds this row of a query head.
+  int together(const Problem& p, i64 head, i64 query) const {
+    const i64 row = (group == 1 ? 0 : head % group * p.q_len) + query;
+    return static_cast<int>(least<i64>(item_rows, rows - row / item_rows * item_rows));
+  }
+};
 
 class Rows {
  public:

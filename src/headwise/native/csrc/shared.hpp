@@ -1,4 +1,5 @@
-// Sums that several pieces of a backward pass add to: in turn, so that they have one order.
+// Sums that several pieces of a backward pass add to: in turn, so that they have one order. Where turns are many,
+// what each addition rounds off is kept beside the sum, so that sums of equal numbers don't drift.
 #pragma once
 
 #include "formats.hpp"
@@ -24,6 +25,13 @@ inline void write_row(char* to, const float* from, i64 columns, float scale) {
   }
 }
 
+// sum += x, exactly but for what a second float, `lost`, can't hold.
+HEADWISE_INLINE void add_kept(float& sum, float& lost, float x) {
+  const float y = x + lost, total = sum + y, part = total - sum;
+  lost = (sum - (total - part)) + (y - part);
+  sum = total;
+}
+
 template <class Format>
 class Shared {
  public:
@@ -32,13 +40,18 @@ class Shared {
     a_ = &arguments, blocks_ = blocks, chunks_ = chunks;
     const i64 of_q = a_->batch * a_->heads * blocks;
     const i64 of_bias = a_->d_bias ? of_q * chunks : 0;  // at most
-    const i64 sums = chunks > 1 && Format::size == 2 ? a_->batch * a_->heads * a_->q_len * a_->d_k : 0;
+    const i64 entries = a_->batch * a_->heads * a_->q_len * a_->d_k;
+    const i64 sums = chunks > 1 && Format::size == 2 ? entries : 0, lost = chunks > near_tiles ? entries : 0;
+    const i64 lost_bias = a_->d_bias && a_->d_bias_row == 0 ? bias_planes() * a_->k_len : 0;
     const i64 counters = (of_q + of_bias + 15) / 16 * 16;
-    memory_ = pool::reserve(4 * static_cast<std::size_t>(counters + sums));
+    memory_ = pool::reserve(4 * static_cast<std::size_t>(counters + sums + lost + lost_bias));
     if (!memory_) return false;
     q_turns_ = static_cast<std::int32_t*>(memory_);
     bias_turns_ = q_turns_ + of_q;
-    if (sums) sums_ = static_cast<float*>(memory_) + counters;
+    float* at = static_cast<float*>(memory_) + counters;
+    sums_ = sums ? at : nullptr;
+    lost_ = lost ? at + sums : nullptr;
+    lost_bias_ = lost_bias ? at + sums + lost : nullptr;
     return true;
   }
   void release() { pool::release(memory_); }
@@ -50,7 +63,7 @@ class Shared {
     const i64 wide = padded(a_->d_k);
     const float scale = static_cast<float>(a_->scale);
     const bool rounds = last && Format::size == 2;  // from the sums to the output
-    for (int i = 0; i < rows.count && (from || turn == 0 || rounds); ++i) {
+    for (int i = 0; i < rows.count && (from || turn == 0 || last); ++i) {
       char* to = row_of(a_->grad_q, rows.batch, rows.head[i], rows.query[i], Format::size);
       const float* part = from ? from + i * wide : nullptr;
       if (turn == 0 && last) {
@@ -60,10 +73,19 @@ class Shared {
           std::memset(to, 0, static_cast<std::size_t>(a_->d_k * Format::size));
         continue;
       }
-      float* sum = Format::size == 4
-                       ? reinterpret_cast<float*>(to)
-                       : sums_ + ((rows.batch * a_->heads + rows.head[i]) * a_->q_len + rows.query[i]) * a_->d_k;
-      for (i64 c = 0; c < a_->d_k; ++c) sum[c] = (turn == 0 ? 0 : sum[c]) + (part ? part[c] * scale : 0);
+      const i64 entry = ((rows.batch * a_->heads + rows.head[i]) * a_->q_len + rows.query[i]) * a_->d_k;
+      float* sum = Format::size == 4 ? reinterpret_cast<float*>(to) : sums_ + entry;
+      float* lost = lost_ ? lost_ + entry : nullptr;
+      if (turn == 0) {
+        for (i64 c = 0; c < a_->d_k; ++c) sum[c] = part ? part[c] * scale : 0;
+        if (lost) std::memset(lost, 0, static_cast<std::size_t>(a_->d_k) * sizeof(float));
+      } else if (part && lost) {
+        for (i64 c = 0; c < a_->d_k; ++c) add_kept(sum[c], lost[c], part[c] * scale);
+      } else if (part) {
+        for (i64 c = 0; c < a_->d_k; ++c) sum[c] += part[c] * scale;
+      }
+      if (last && lost)
+        for (i64 c = 0; c < a_->d_k; ++c) sum[c] += lost[c];
       if (rounds) write_row<Format>(to, sum, a_->d_k, 1);
     }
     pool::pass_turn(counter);
@@ -74,11 +96,22 @@ class Shared {
   void add_bias(const Rows& rows, i64 chunk, i64 start, i64 keys, const float* from) {
     const bool by_batch = a_->d_bias_batch != 0, by_head = a_->d_bias_head != 0, by_row = a_->d_bias_row != 0;
     const i64 h = rows.head[0], block = rows.query[0] / item_rows;
-    const i64 plane = (by_batch ? rows.batch : 0) * a_->heads + (by_head ? h : 0);
+    const i64 plane = (by_batch ? rows.batch : 0) * (by_head ? a_->heads : 1) + (by_head ? h : 0);
     const i64 rank = (by_batch ? 0 : rows.batch) * (by_head ? 1 : a_->heads) + (by_head ? 0 : h);
     std::int32_t* counter = bias_turns_ + (plane * blocks_ + (by_row ? block : 0)) * chunks_ + chunk;
-    if (!pool::wait_turn(counter, static_cast<std::int32_t>(by_row ? rank : rank * blocks_ + block))) return;
-    for (int i = 0; from && i < rows.count; ++i) {
+    const i64 turn = by_row ? rank : rank * blocks_ + block;
+    if (!pool::wait_turn(counter, static_cast<std::int32_t>(turn))) return;
+    if (!by_row) {
+      float* to = a_->d_bias + rows.batch * a_->d_bias_batch + h * a_->d_bias_head + start;
+      float* lost = lost_bias_ + plane * a_->k_len + start;
+      const bool last = turn + 1 == a_->batch * a_->heads / bias_planes() * blocks_;
+      for (i64 j = 0; j < keys; ++j) {
+        if (turn == 0) lost[j] = 0;
+        if (from) add_kept(to[j], lost[j], sum_of_some(from + j * item_rows, rows.count));
+        if (last) to[j] += lost[j];
+      }
+    }
+    for (int i = 0; by_row && from && i < rows.count; ++i) {
       float* to = a_->d_bias + rows.batch * a_->d_bias_batch + h * a_->d_bias_head + rows.query[i] * a_->d_bias_row +
                   start;
       for (i64 j = 0; j < keys; ++j) to[j] += from[j * item_rows + i];
@@ -91,7 +124,21 @@ class Shared {
   i64 blocks_ = 0, chunks_ = 0;
   void* memory_ = nullptr;
   std::int32_t *q_turns_ = nullptr, *bias_turns_ = nullptr;
-  float* sums_ = nullptr;  // [batch, heads, q_len, d_k]: where dQ can't be added up in the output itself
+  float* sums_ = nullptr;       // [batch, heads, q_len, d_k]: where dQ can't be added up in the output itself
+  float* lost_ = nullptr;       // of the same shape: what dQ's sums lost
+  float* lost_bias_ = nullptr;  // [planes, k_len]: of a bias that all rows share
+
+  // How many biases of their own batch entries and heads have.
+  i64 bias_planes() const { return (a_->d_bias_batch ? a_->batch : 1) * (a_->d_bias_head ? a_->heads : 1); }
+
+  static float sum_of_some(const float* x, int count) {
+    Vector sum{};
+    int i = 0;
+    for (; i + lanes <= count; i += lanes) sum += load(x + i);
+    float total = sum_of(sum);
+    for (; i < count; ++i) total += x[i];
+    return total;
+  }
 };
 
 }  // namespace headwise::HEADWISE_ISA_NAME

@@ -12,11 +12,16 @@ namespace headwise::HEADWISE_ISA_NAME {
 //
 // All numbers are in powers of two: weights are 2^(scale s - top). `top` is a row's maximum when it last
 // moved; it moves only where a score exceeds it by more than `slack`, so most blocks need no correction.
+//
+// A float32 sum of very many equal numbers drifts: each addition is rounded in the same direction. So nothing is
+// added one by one to what has grown: strips of 16 keys are summed from 0, tiles from their strips, `near_tiles`
+// tiles in `sum`, and those sums in `far`.
 struct Softmax {
   static constexpr float slack = 8;
 
   alignas(64) float top[item_rows];    // -inf: nothing yet
-  alignas(64) float sum[item_rows];    // of 2^(scale s - top)
+  alignas(64) float sum[item_rows];    // of 2^(scale s - top), since the last `settle`
+  alignas(64) float far[item_rows];    // and before it
   alignas(64) float best[item_rows];   // of the present block: its largest scale s
   alignas(64) float alpha[item_rows];  // if top moved: by which sums so far are multiplied,
   alignas(64) float shift[item_rows];  // and its logarithm (0 where there were none)
@@ -26,7 +31,20 @@ struct Softmax {
     for (int i = 0; i < item_rows; i += lanes) {
       store(top + i, none);
       store(sum + i, Vector{});
+      store(far + i, Vector{});
     }
+  }
+
+  void settle() {
+    for (int i = 0; i < item_rows; i += lanes) {
+      store(far + i, load(far + i) + load(sum + i));
+      store(sum + i, Vector{});
+    }
+  }
+
+  // All in `sum` at last.
+  void join() {
+    for (int i = 0; i < item_rows; i += lanes) store(sum + i, load(far + i) + load(sum + i));
   }
 
   // Lets `top` follow the block's `best`. True where sums and outputs so far must be multiplied by alpha.
@@ -44,6 +62,7 @@ struct Softmax {
       store(alpha + v * lanes, factor);
       store(shift + v * lanes, select(above & (old > splat(-largest_float)), old - now, Vector{}));
       store(sum + v * lanes, load(sum + v * lanes) * factor);
+      store(far + v * lanes, load(far + v * lanes) * factor);
       store(top + v * lanes, select(above, now, old));
       moved = true;
     }

@@ -5,10 +5,13 @@
 
 namespace headwise::HEADWISE_ISA_NAME {
 
-// Sums of a row, relative to its `top` as softmax's own. Filled only where the call asks.
+// Sums of a row, relative to its `top` as softmax's own, and like those in near and far ones. Filled only where the
+// call asks.
 struct Seen {
   alignas(64) float entropy[item_rows];    // sum of 2^x x, x = scale s - top
   alignas(64) float distance[item_rows];   // sum of 2^x |lag - key|
+  alignas(64) float far_entropy[item_rows];
+  alignas(64) float far_distance[item_rows];
   alignas(64) float lag[item_rows];        // position of the query minus that of the block's first key
   alignas(64) float best[item_rows];       // the largest scale s so far
   alignas(64) std::int32_t best_key[item_rows];
@@ -17,18 +20,39 @@ struct Seen {
     for (int i = 0; i < item_rows; i += lanes) {
       store(entropy + i, Vector{});
       store(distance + i, Vector{});
+      store(far_entropy + i, Vector{});
+      store(far_distance + i, Vector{});
       store(best + i, splat(-__builtin_inff()));
       store_whole(best_key + i, splat_whole(-1));
+    }
+  }
+
+  void settle() {
+    join();
+    for (int i = 0; i < item_rows; i += lanes) {
+      store(far_entropy + i, load(entropy + i));
+      store(far_distance + i, load(distance + i));
+      store(entropy + i, Vector{});
+      store(distance + i, Vector{});
+    }
+  }
+
+  void join() {
+    for (int i = 0; i < item_rows; i += lanes) {
+      store(entropy + i, load(far_entropy + i) + load(entropy + i));
+      store(distance + i, load(far_distance + i) + load(distance + i));
     }
   }
 
   // As sums do when `top` moves: 2^x x becomes alpha 2^x (x + shift).
   void follow(const Softmax& softmax, int vectors) {
     for (int i = 0; i < vectors * lanes; i += lanes) {
-      const Vector alpha = load(softmax.alpha + i);
-      const Vector moved = load(softmax.shift + i) * load(softmax.sum + i);  // the sum already has its alpha
-      store(entropy + i, fma(load(entropy + i), alpha, moved));
+      const Vector alpha = load(softmax.alpha + i), shift = load(softmax.shift + i);
+      // (The sums already have their alpha.)
+      store(entropy + i, fma(load(entropy + i), alpha, shift * load(softmax.sum + i)));
+      store(far_entropy + i, fma(load(far_entropy + i), alpha, shift * load(softmax.far + i)));
       store(distance + i, load(distance + i) * alpha);
+      store(far_distance + i, load(far_distance + i) * alpha);
     }
   }
 
@@ -88,18 +112,15 @@ inline void weigh(float* scores, float scale, const Spans* spans, int keys, int 
   for (int v = 0; v < vectors; ++v) {
     float* column = scores + v * lanes;
     const Vector minus = -softmax.reference(v);
-    Vector sum = load(softmax.sum + v * lanes), entropy{}, distance{}, lag{};
-    if (Look) {
-      entropy = load(seen->entropy + v * lanes);
-      distance = load(seen->distance + v * lanes);
-      lag = load(seen->lag + v * lanes);
-    }
+    Vector sum{}, entropy{}, distance{}, lag{};
+    if (Look) lag = load(seen->lag + v * lanes);
     for (int start = 0; start < keys; start += strip_keys) {
       const int stop = least(start + strip_keys, keys), s = start / strip_keys;
       if (spans && (v < spans->first[s] || v >= spans->last[s])) {
         for (int k = start; k < stop; k += step) store(column + k / step * item_rows, Vector{});
         continue;
       }
+      Vector strip{}, strip_entropy{}, strip_distance{};
       for (int k = start; k < stop; k += step) {
         Vector weight[2];
         for (int t = 0; t < step; ++t) {
@@ -109,11 +130,11 @@ inline void weigh(float* scores, float scale, const Spans* spans, int keys, int 
           }
           const Vector x = fma(load(column + (k + t) * item_rows), factor, minus);
           const Vector p = exp2(x);
-          sum += p;
+          strip += p;
           if (Look) {
-            entropy = fma(p, larger(x, splat(-200.0f)), entropy);  // 2^-200 is 0, and 0 times -inf is NaN
+            strip_entropy = fma(p, larger(x, splat(-200.0f)), strip_entropy);  // 2^-200 is 0, and 0 times -inf is NaN
             const Vector gap = lag - splat(static_cast<float>(k + t));
-            distance = fma(p, as_floats(bits_of(gap) & 0x7FFFFFFF), distance);
+            strip_distance = fma(p, as_floats(bits_of(gap) & 0x7FFFFFFF), strip_distance);
           }
           weight[t] = Drop ? as_floats(bits_of(p) & chances->keep(k + t, v)) : p;
         }
@@ -122,11 +143,13 @@ inline void weigh(float* scores, float scale, const Spans* spans, int keys, int 
 #endif
         store(column + k / step * item_rows, weight[0]);
       }
+      sum += strip;
+      if (Look) entropy += strip_entropy, distance += strip_distance;
     }
-    store(softmax.sum + v * lanes, sum);
+    store(softmax.sum + v * lanes, load(softmax.sum + v * lanes) + sum);
     if (Look) {
-      store(seen->entropy + v * lanes, entropy);
-      store(seen->distance + v * lanes, distance);
+      store(seen->entropy + v * lanes, load(seen->entropy + v * lanes) + entropy);
+      store(seen->distance + v * lanes, load(seen->distance + v * lanes) + distance);
     }
   }
 }
