@@ -62,15 +62,29 @@ HEADWISE_INLINE Vector log2(Vector x) {
   return part + whole;
 }
 
-using Doubles = double __attribute__((vector_size(8 * lanes)));
+// Half a vector, and its numbers as doubles: one register again.
+using Narrow = float __attribute__((vector_size(2 * lanes)));
+using Doubles = double __attribute__((vector_size(4 * lanes)));
+
+HEADWISE_INLINE Doubles widened(const float* at) {
+  Narrow x;
+  std::memcpy(&x, at, sizeof x);
+  return __builtin_convertvector(x, Doubles);
+}
 
 // ln(2) (top + log2(x)), rounded once.
 HEADWISE_INLINE Vector natural(Vector top, Vector x) {
+  alignas(64) float tops[lanes], wholes[lanes], parts[lanes], sums[lanes];
   Vector whole;
-  const Vector part = log2(x, whole);
-  const Doubles sum = __builtin_convertvector(top, Doubles) + __builtin_convertvector(whole, Doubles) +
-                      __builtin_convertvector(part, Doubles);
-  return __builtin_convertvector(sum * 0.693147180559945309417, Vector);
+  store(parts, log2(x, whole));
+  store(wholes, whole);
+  store(tops, top);
+  for (int i = 0; i < lanes; i += lanes / 2) {
+    const Doubles sum = widened(tops + i) + widened(wholes + i) + widened(parts + i);
+    const Narrow rounded = __builtin_convertvector(sum * 0.693147180559945309417, Narrow);
+    std::memcpy(sums + i, &rounded, sizeof rounded);
+  }
+  return load(sums);
 }
 
 // tanh(x): a polynomial fitted near 0, where 1 - 2 / (e^2x + 1) would lose digits.

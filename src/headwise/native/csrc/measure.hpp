@@ -43,6 +43,7 @@ class Measure {
     float* cell;               // [item_rows]: weight of each row in one cell of keys
     double* map;               // [cell of keys of the piece]: what the map's row `q_cell` is to get
     i64 q_cell = 0, first_cell = 0, last_cell = 0;
+    i64 q_cell_of[item_rows];  // the cell of each row
     float* whole;              // [item_rows]: log-sum-exp in powers of two
     TileMask* mask;
   };
@@ -104,8 +105,10 @@ class Measure {
       read_rows(rows, r, place);
       ++near;
       Open open;
-      const i64 q_cell = a_.map ? rows.query[0] * a_.q_cells / a_.q_len : 0;
-      if (q_cell != r.q_cell) turn_to(q_cell, r, place);
+      if (a_.map) {
+        for (int i = 0; i < rows.count; ++i) r.q_cell_of[i] = rows.query[i] * a_.q_cells / a_.q_len;
+        if (r.q_cell_of[0] != r.q_cell) turn_to(r.q_cell_of[0], r, place);
+      }
       const i64 until = least(stop, rows.end);
       for (i64 at = most(start, rows.begin); at < until; at += tile_keys) {
         const int keys = static_cast<int>(least<i64>(tile_keys, until - at));
@@ -204,9 +207,9 @@ class Measure {
   // What a block of rows adds to the map in one cell of keys: one number for each cell of rows.
   void add_cell(const Rows& rows, Room& r, i64 place, i64 cell) {
     for (int i = 0; i < rows.count;) {
-      const i64 q_cell = rows.query[i] * a_.q_cells / a_.q_len;
+      const i64 q_cell = r.q_cell_of[i];
       double sum = 0;
-      for (; i < rows.count && rows.query[i] * a_.q_cells / a_.q_len == q_cell; ++i) sum += r.cell[i];
+      for (; i < rows.count && r.q_cell_of[i] == q_cell; ++i) sum += r.cell[i];
       if (q_cell == r.q_cell)
         r.map[cell - r.first_cell] += sum;
       else
