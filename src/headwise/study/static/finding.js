@@ -2,24 +2,31 @@
 
 import { partsOf, pattern, plain, squeezed, symbolic } from './squeeze.js';
 
-// The one id of a place: converters end a paragraph's id with different numbers, which all mean the paragraph.
-export function canonical(anchor) {
-  const found = /^((?:.*\.)?p\d+)\.\d+(?:\..*)?$/.exec(anchor) || /^((?:.*\.)?[FT]\d+)\.\d+(?:\..*)?$/.exec(anchor);
-  return found ? found[1] : anchor;
-}
+// Places that hold no other place. Converters give ids to what lies within them, and end those of paragraphs with
+// different numbers: S3.SS2.SSS2.p1.6, S3.E1.m1.1, S4.T1.4.2.
+const WHOLE = /(?:^|\.)(?:p|F|T|Ex?|abstract|footnote|bib)\d+$/;
+const INNER = /^(?:\.[a-z]*\d+)*$/;
 
 // The text of a query that is meant as the id of a place: typed, or within an address that was copied.
-const idOf = (query) => query.trim().slice(query.trim().lastIndexOf('#') + 1).replace(/[.,;:]+$/, '');
+const idOf = (query) => query.trim().slice(query.trim().lastIndexOf('#') + 1).replace(/[.,;:]+$/, '').toLowerCase();
 
-// What was asked for, if it is the id of a place.
-export function anchorOf(query, anchors) {
-  const text = idOf(query);
+// The place that an id names or, if the paper has none of that id, the nearest one above it; null if there is none.
+export function nearestPlace(query, anchors) {
   const byName = new Map(Object.keys(anchors).map((id) => [id.toLowerCase(), id]));
-  for (const one of [text, canonical(text), canonical(text.replace(/^s(?=\d)/, 'S'))]) {
-    const found = byName.get(one.toLowerCase());
+  for (const parts = idOf(query).split('.'); parts.length; parts.pop()) {
+    const found = byName.get(parts.join('.'));
     if (found) return found;
   }
   return null;
+}
+
+// The place that was asked for: by its id, or by one of what lies within it. So all that `canonical` of
+// headwise.study.content makes one place is one here, too.
+export function anchorOf(query, anchors) {
+  const found = nearestPlace(query, anchors);
+  if (!found) return null;
+  const inner = idOf(query).slice(found.length);
+  return !inner || (WHOLE.test(found) && INNER.test(inner)) ? found : null;
 }
 
 // Does it look like an id, though the paper may have no such place?
