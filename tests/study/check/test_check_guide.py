@@ -58,6 +58,20 @@ def test_all_faults_of_a_guide_are_told_at_once(tmp_path: Path) -> None:
     assert files == ["10-light.md", "14-light.quiz.toml", "20-light.cards.toml", "facts.toml"]
 
 
+def test_a_missing_reason_hides_no_mistake_of_the_grading(tmp_path: Path) -> None:
+    changes = {QUIZ: ('explain = "It is named so."', 'accept = ["Turn."]')}
+    folder = checked_guide.write(tmp_path, changes=changes)
+    quiz = folder / QUIZ
+    quiz.write_text(
+        quiz.read_text(encoding="utf-8").replace('accept = ["the angle"]\n', ""), encoding="utf-8"
+    )
+    told = [fault.error.message for fault in check_guide(folder, run=False)]
+    assert told == [
+        'name-it: explain = "..." is missing: why is the answer right?',
+        "name-it: the mistake 'turn' is graded as right",
+    ]
+
+
 def test_a_file_that_cannot_be_read_hides_no_other_fault(tmp_path: Path) -> None:
     folder = checked_guide.write(
         tmp_path,
