@@ -23,9 +23,8 @@ from pathlib import Path
 import msgspec
 
 from headwise.study import seal
-from headwise.study.content import Guide, Lesson
+from headwise.study.content import Guide
 from headwise.study.errors import GuideError
-from headwise.study.render.links import items
 from headwise.study.render.pages import Version
 
 HOME, STORE = "versions", "files"
@@ -201,12 +200,7 @@ def publish(guide: Guide, files: Mapping[str, bytes], version: Version) -> None:
         published=version.published,
         note=version.note,
         previous=seal.hash_of(home / f"{version.number - 1}.json"),
-        places={
-            activity.id: [one.id for one in activity.walk()]
-            if isinstance(activity, Lesson)
-            else items(activity)
-            for activity in guide.activities.values()
-        },
+        places={activity.id: activity.places() for activity in guide.activities.values()},
         files={name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())},
     )
     left = orphans(guide.folder)  # as it is before: what somebody else publishes meanwhile is not among them

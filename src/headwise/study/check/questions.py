@@ -103,7 +103,7 @@ def check_place(checking: Checking, place: str, name: str, file: str, line: int)
         checking.guide.block(place)
     except KeyError:
         activity = checking.guide.activities.get(place.partition("#")[0])
-        ids = ", ".join(block.id for block in activity.walk()) if isinstance(activity, Lesson) else ""
+        ids = ", ".join(activity.places()) if isinstance(activity, Lesson) else ""
         hint = f"; its blocks are {ids}" if ids else ""
         checking.error(f"{name}: there is no block {place}{hint}", file, line)
 
