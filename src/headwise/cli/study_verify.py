@@ -22,7 +22,7 @@ def verify(
     """Compare a guide's places, quotes and recorded hashes with your own copy of the paper's page. Faults are
     printed as file:line: what is wrong; the exit status is 1 if there are any."""
     with one_line_errors():
-        from headwise.study.content import load_guide  # only now: torch takes a while to import
+        from headwise.study.content import load_guide  # only now: it takes a while to import
         from headwise.study.errors import GuideError
         from headwise.study.paper import compare, read_page
         from headwise.study.paper import record as write

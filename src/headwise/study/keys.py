@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from headwise.study import answers_text
 from headwise.study.content import Guide, GuideError, Item, Option, Question
 from headwise.study.content.facts import NO_BREAK, written
+from headwise.study.running import shape_of
 
 Key = dict[str, Any]
 Rendering = Callable[[str], str]
@@ -129,8 +130,6 @@ def _typed(key: Key, question: Question, guide: Guide | None, to_html: Rendering
         key["accept"] = [answers_text.words(text) for text in question.accept]
         key["right"] = to_html(question.accept[0])
     elif question.kind == "shape":
-        from headwise.study.running import shape_of  # only now: torch takes a while to import
-
         key["shape"] = shape_of(question, file)
         key["right"] = to_html(f"`{tuple(key['shape'])}`")
     else:

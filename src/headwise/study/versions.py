@@ -26,6 +26,7 @@ from headwise.study import seal
 from headwise.study.content import Guide
 from headwise.study.errors import GuideError
 from headwise.study.render.pages import Version
+from headwise.training.files import replace_file, write_durably
 
 HOME, STORE = "versions", "files"
 _NUMBERED = re.compile(r"([1-9]\d*)\.json")
@@ -217,8 +218,6 @@ def publish(guide: Guide, files: Mapping[str, bytes], version: Version) -> None:
 
 def _write(folder: Path, made: Manifest, files: Mapping[str, bytes]) -> None:
     """Contents first, then the manifest, without which there is no version, then what seals it."""
-    from headwise.training.files import replace_file  # only now: torch takes a while to import
-
     for name, content in files.items():
         path = _path(folder, made.files[name])
         if not (path.is_file() and path.read_bytes() == content):
@@ -300,8 +299,6 @@ def _content(folder: Path, number: int, name: str, key: str) -> bytes:
 
 def _write_new(path: Path, content: bytes) -> None:
     """Write a file whole or not at all, and refuse one that exists, even if it came a moment ago."""
-    from headwise.training.files import write_durably
-
     scratch = path.with_name(f".{path.name}.new-{os.getpid()}")
     try:
         write_durably(scratch, content)
