@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from headwise.cli.errors import UserError, one_line_errors
+from headwise.cli.errors import one_line_errors
+from headwise.cli.study_build import first_fault
 from headwise.cli.study_new import PAGE, read_html
 
 
@@ -33,7 +34,7 @@ def verify(
             found = compare(guide, page)
             written = write(guide, page) if record else 0
         except GuideError as error:
-            raise UserError(str(error)) from None
+            raise first_fault(error, folder) from None
         faults = found.errors(accept=record)
         for fault in faults:
             typer.echo(str(fault))
