@@ -1,6 +1,6 @@
 // What a search finds in the index of the guide: by the id of a place of the paper, by symbols, by words.
 
-import { partsOf, pattern, plain, squeezed, symbolic } from './squeeze.js';
+import { normalized, partsOf, pattern, plain, symbolic } from './symbols.js';
 
 // Places that hold no other place. Converters give ids to what lies within them, and end those of paragraphs with
 // different numbers: S3.SS2.SSS2.p1.6, S3.E1.m1.1, S4.T1.4.2.
@@ -49,8 +49,8 @@ export function find(query, index) {
     const asked = parts.map(pattern);
     return asked.length ? sorted(index.entries, (entry) => ranked(entry, asked, symbols(entry), rate)) : [];
   };
-  const found = bySymbols(squeezed(query).split(/\s+/).filter(Boolean), within);
-  return found.length ? { anchor: null, how: 'symbols', found } : { anchor: null, how: 'parts', found: bySymbols(partsOf(squeezed(query)), alone) };
+  const found = bySymbols(normalized(query).split(/\s+/).filter(Boolean), within);
+  return found.length ? { anchor: null, how: 'symbols', found } : { anchor: null, how: 'parts', found: bySymbols(partsOf(normalized(query)), alone) };
 }
 
 // Blocks that rest on a place come before questions about it, and these before whole pages.
@@ -76,7 +76,7 @@ function made(entry, name, make) {
   return (kept.get(entry)[name] ??= make());
 }
 const texts = (entry) => made(entry, 'texts', () => [plain(entry.title), plain(`${entry.in} ${entry.words} ${entry.sources.join(' ')}`)]);
-const symbols = (entry) => made(entry, 'symbols', () => [squeezed(entry.title), squeezed(entry.words)]);
+const symbols = (entry) => made(entry, 'symbols', () => [normalized(entry.title), normalized(entry.words)]);
 
 const LETTER = /[\p{L}\p{N}]/u, NAME = /[\p{L}\p{N}_^]/u;
 // How a piece of text stands: 3 by itself, 2 at the beginning of a word, 1 within one.
@@ -116,7 +116,7 @@ const LONG = 180;
 
 // A piece of an entry's words around what was asked for.
 export function excerpt(entry, query, how) {
-  const asked = squeezed(query);
+  const asked = normalized(query);
   const start = how === 'symbols' ? symbolStart(entry.words, asked.split(/\s+/), within)
     : how === 'parts' ? symbolStart(entry.words, partsOf(asked), alone) : wordStart(entry.words, wordsOf(query));
   const from = Math.max(0, entry.words.lastIndexOf(' ', Math.max(0, start - 60)) + 1);
@@ -130,11 +130,11 @@ function wordStart(text, words) {
   return found.length ? Math.min(...found) : 0;
 }
 
-// Squeezed text has other places: the first few words are looked for in which the longest symbol is whole.
+// Normalized text has other places: the first few words are looked for in which the longest symbol is whole.
 function symbolStart(text, terms, rate) {
   const asked = pattern(terms.reduce((one, other) => (other.length > one.length ? other : one)));
   for (const { index } of text.matchAll(/\S+/g)) {
-    const near = squeezed(text.slice(index, index + 60));
+    const near = normalized(text.slice(index, index + 60));
     const at = near.search(asked);
     if (at >= 0 && at < 12 && rate(near, asked)) return index;
   }
