@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,9 @@ import headwise as hw
 from benchmarks.results import pictures
 from benchmarks.results.examples import Choice, Images, Sounds
 from benchmarks.results.heads import KINDS, Head, kind_of, layer_of
+
+LONGEST = 60
+"""Tokens of a string that is drawn."""
 
 
 @torch.no_grad()
@@ -34,8 +37,8 @@ def draw_heads(examples: Any, choice: Choice, heads: Sequence[Head], path: Path)
     surest = max(cross, key=lambda head: head.surest)
     inline = max(cross, key=lambda head: head.order)
     middle = choice.rows[len(choice.rows) // 2][1]
-    if isinstance(examples, Sounds):  # the longest string: one digit has no order
-        middle = max((number for _, number in choice.rows), key=lambda one: len(examples.labels(one)[1]))
+    if isinstance(examples, Sounds):
+        middle = longest_readable({number: len(examples.labels(number)[1]) for _, number in choice.rows})
     read, written = examples.labels(middle)[0], examples.labels(middle)[1]
     found = weights(examples, middle)
     last = max(layer for kind, layer in found if kind == KINDS[2])
@@ -52,8 +55,16 @@ def draw_heads(examples: Any, choice: Choice, heads: Sequence[Head], path: Path)
         f"Cross-attention on the example called *{word}* above: from each token, as it is written, to "
         f"{where}. Drawn are the head whose largest weight is the largest on average, the one that "
         "keeps most to the order of the input, and the mean of the last layer"
+        + (", each by its own largest weight" if isinstance(examples, Sounds) else "")
         + ("; the last picture shows where the pointer would copy from." if copying else ".")
     )
+
+
+def longest_readable(lengths: Mapping[int, int]) -> int:
+    """Of some strings, given by number and length, the longest that fits a picture, or the shortest of all.
+    (One digit has no order to be seen, and nobody reads 300 lines.)"""
+    fitting = {number: length for number, length in lengths.items() if length <= LONGEST}
+    return max(fitting, key=lengths.__getitem__) if fitting else min(lengths, key=lengths.__getitem__)
 
 
 def _draw_images(examples: Images, choice: Choice, heads: Sequence[Head], path: Path) -> str:

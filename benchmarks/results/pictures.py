@@ -47,7 +47,8 @@ def alignment(
     """Weights [written, read] of some heads, side by side where there is room; darker is more.
 
     Args:
-        read: what stands at each key; empty: the keys are frames
+        read: what stands at each key; empty: the keys are frames, among which weight is spread so thin that
+            each picture is drawn by its own largest
     """
     tall = 0.9 + 0.2 * len(written)
     wide = 0.6 + (0.2 * len(read) if read else 2.8)
@@ -56,7 +57,13 @@ def alignment(
     with figure(path, 0.9 + across * wide, down * (tall + (0.6 if read else 0.2))) as made:
         for place, (title, weights) in enumerate(panels, 1):
             axes = made.add_subplot(down, across, place)
-            axes.imshow(weights.numpy(), cmap="Blues", vmin=0, vmax=1, aspect="equal" if read else "auto")
+            axes.imshow(
+                weights.numpy(),
+                cmap="Blues",
+                vmin=0,
+                vmax=1 if read else None,
+                aspect="equal" if read else "auto",
+            )
             axes.set_title(title, fontsize=9)
             if read:
                 axes.set_xticks(range(len(read)), [_short(one) for one in read], rotation=90, fontsize=8)

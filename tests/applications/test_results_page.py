@@ -13,6 +13,7 @@ from benchmarks.results import heads as of_heads
 from benchmarks.results import page as of_page
 from benchmarks.results.__main__ import main
 from benchmarks.results.collect import evaluation, finished, options_of
+from benchmarks.results.drawn import LONGEST, longest_readable
 from benchmarks.results.sections import BY_NAME, SECTIONS, Section, Target, asked, goal, shown
 from corpus import COUNTS
 from test_speech import TINY as TINY_SPEECH
@@ -193,6 +194,11 @@ def test_speech_is_shown_with_the_sounds_of_its_evaluation(docs, tmp_path):
     assert "Accuracy is of 15 single recordings" in text
     assert "| nothing heard |  | 100.0 % |" in text
     assert all(row["input"].endswith(".wav") for row in facts["outputs"]["rows"])
+
+
+def test_the_longest_string_that_can_be_read_is_drawn():
+    assert longest_readable({7: 3, 2: LONGEST, 5: LONGEST + 1, 1: 9}) == 2
+    assert longest_readable({7: LONGEST + 2, 5: LONGEST + 1}) == 5
 
 
 @pytest.mark.parametrize("name", ["summaries", "clozes"])

@@ -1,12 +1,14 @@
 """headwise classify and transcribe: what they print, and mistakes in one line."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 from typer.testing import CliRunner
 
 from headwise.applications.sound import write_wav
+from headwise.applications.speech_trained import Transcriber
 from headwise.cli.app import app
 
 pytest.importorskip("sklearn")
@@ -100,10 +102,20 @@ def test_sounds_are_transcribed_a_line_each(speech_run, tmp_path):
     first, second = both.stdout.splitlines()
     assert first.startswith(f"{tmp_path / 'a.wav'}: ")
     assert second.startswith(f"{tmp_path / 'b.wav'}: ")
-    assert both.stderr == f"{tmp_path / 'b.wav'}: resampled from 3,000 to 2,000 samples a second\n"
+    said = [line for line in both.stderr.splitlines() if "nothing was heard" not in line]
+    assert said == [f"{tmp_path / 'b.wav'}: resampled from 3,000 to 2,000 samples a second"]
     [row] = json.loads(headwise("transcribe", speech_run, tmp_path / "a.wav", "--json").stdout)
     assert row["seconds"] == 0.45
     assert row["input"] == str(tmp_path / "a.wav")
+
+
+def test_that_nothing_was_heard_is_said(speech_run, tmp_path, monkeypatch):
+    write_wav(tmp_path / "a.wav", torch.zeros(900), 2000)
+    transcribe = Transcriber.transcribe
+    monkeypatch.setattr(Transcriber, "transcribe", lambda *a, **k: replace(transcribe(*a, **k), text=""))
+    found = headwise("transcribe", speech_run, tmp_path / "a.wav")
+    assert found.stdout == "\n"
+    assert found.stderr == f"{tmp_path / 'a.wav'}: nothing was heard in 0.5 s\n"
 
 
 def test_evaluation_prints_figures_of_both(vision_run, speech_run):

@@ -282,12 +282,15 @@ def test_bfloat16_is_kept_when_a_run_goes_on(tmp_path, monkeypatch):
     assert numbers(read_metrics(tmp_path / "float32"))[0]["loss"] != bfloat16[0]["loss"]
 
 
-def test_plain_lines_where_there_is_no_terminal(tmp_path):
-    said = io.StringIO()
-    train(Digits(), quick(), tmp_path, file=said)
+@pytest.mark.parametrize("counted", [None, "images"])
+def test_plain_lines_where_there_is_no_terminal(tmp_path, counted):
+    said, task = io.StringIO(), Digits()
+    if counted:
+        task.counted = counted
+    train(task, quick(), tmp_path, file=said)
     lines = said.getvalue().splitlines()
     assert lines[0].startswith("step 1  loss 2.")
-    assert "tokens/s" in lines[0]
+    assert f"  {counted or 'tokens'}/s " in lines[0]
     assert "left" in lines[0]
     assert lines[4].startswith("step 4  validation  accuracy 0.")
     assert re.match(r"12 steps done: step 12, \d+:\d\d, best accuracy 0\.\d+ at step \d+; ", lines[-1])

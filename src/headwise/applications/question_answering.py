@@ -102,6 +102,7 @@ class QuestionTask:
     model: nn.Module
     metric = "exact"
     better: Better = "higher"
+    counted = "questions"
 
     def __init__(
         self,

@@ -91,6 +91,7 @@ class VisionTask:
     model: nn.Module
     metric = "accuracy"
     better: Better = "higher"
+    counted = "images"
 
     def __init__(
         self,

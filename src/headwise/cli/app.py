@@ -114,7 +114,7 @@ def see(
             raise UserError(
                 "--question, --beam, --invert and --checkpoint are for a run: give its folder first"
             )
-        from headwise.cli.see import see as command  # only now: torch takes a while to import
+        from headwise.cli.see import see as command
 
         command(
             one_text(text),

@@ -8,8 +8,10 @@ from pathlib import Path
 import typer
 
 from headwise.cli.errors import UserError
+from headwise.cli.study_build import first_fault
 from headwise.study.anki import AnkiError, write_package
 from headwise.study.content import load_guide
+from headwise.study.errors import GuideError
 from headwise.study.visuals.facts import guide_folder
 
 
@@ -23,6 +25,8 @@ def write(folder: Path | None, out: Path) -> None:
         raise UserError(f"--out {out}: Anki opens files that end in .apkg: name one, such as cards.apkg")
     try:
         written = write_package(load_guide(folder or guide_folder()), out)
+    except GuideError as error:
+        raise first_fault(error, folder or guide_folder()) from None
     except (ValueError, AnkiError) as error:
         raise UserError(str(error)) from None
     retired = f", {written.retired} of them retired" if written.retired else ""

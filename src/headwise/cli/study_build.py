@@ -24,7 +24,7 @@ def build(
 ) -> None:
     """Write a guide as a folder that any static host serves."""
     with one_line_errors():
-        from headwise.study.content import load_guide
+        from headwise.study.content import load_guide  # only now: it takes a while to import
         from headwise.study.errors import GuideError
         from headwise.study.site import BuildError, build_site
 

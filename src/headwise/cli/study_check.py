@@ -21,7 +21,7 @@ def check(
     file:line: what is wrong; the exit status is 1 if there are any. Warnings alone leave it 0."""
     with one_line_errors():
         end_with_reader()
-        from headwise.study.check import check_guide  # only now: torch takes a while to import
+        from headwise.study.check import check_guide  # only now: it takes a while to import
 
         faults = check_guide(folder, run=run)
         for fault in faults:

@@ -29,7 +29,7 @@ def new(
     """Begin a guide: the places of the paper's page, and a first lesson and quiz to write over. The paper's
     text itself isn't kept."""
     with one_line_errors():
-        from headwise.study.errors import GuideError  # only now: torch takes a while to import
+        from headwise.study.errors import GuideError  # only now: it takes a while to import
         from headwise.study.paper import new_guide, read_page
 
         try:

@@ -17,7 +17,7 @@ def publish(
 ) -> None:
     """Freeze a guide as its next version, which stays as it is for ever."""
     with one_line_errors():
-        from headwise.study.content import load_guide
+        from headwise.study.content import load_guide  # only now: it takes a while to import
         from headwise.study.errors import GuideError
         from headwise.study.publishing import publish_guide, refuse_faults
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import typer
 
 from headwise.cli.errors import UserError
+from headwise.cli.study_build import first_fault
+from headwise.study.errors import GuideError
 from headwise.study.progress import ProgressError
-from headwise.study.server.run import PORT, NoPort
+from headwise.study.server.run import PORT, NoPages, NoPort
 from headwise.study.server.run import serve as run
 from headwise.study.visuals.facts import guide_folder
 
@@ -18,7 +20,7 @@ def serve(guides: list[Path], *, port: str | None, browser: bool, profile: str) 
 
     Raises:
         UserError: a folder without a guide, a port that is none, a profile's name that is none, a guide with
-            errors, progress that can't be used.
+            errors, progress or pages that can't be kept.
     """
     wanted = None if port is None else _port(port)
     try:
@@ -27,7 +29,9 @@ def serve(guides: list[Path], *, port: str | None, browser: bool, profile: str) 
             if not (folder / "guide.toml").is_file():
                 raise UserError(f"--guide {folder}: there is no guide.toml in it: name the folder of a guide")
         run(folders, port=wanted, profile=profile, open_browser=browser, tell=typer.echo)
-    except (ValueError, ProgressError, NoPort) as error:
+    except GuideError as error:
+        raise first_fault(error, next(one for one in folders if error.file.startswith(str(one)))) from None
+    except (ValueError, ProgressError, NoPages, NoPort) as error:
         raise UserError(str(error)) from None
 
 

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from headwise.cli.errors import UserError, one_line_errors
+from headwise.cli.errors import one_line_errors
+from headwise.cli.study_build import first_fault
 from headwise.cli.study_new import PAGE, read_html
 
 
@@ -22,7 +23,7 @@ def verify(
     """Compare a guide's places, quotes and recorded hashes with your own copy of the paper's page. Faults are
     printed as file:line: what is wrong; the exit status is 1 if there are any."""
     with one_line_errors():
-        from headwise.study.content import load_guide  # only now: torch takes a while to import
+        from headwise.study.content import load_guide  # only now: it takes a while to import
         from headwise.study.errors import GuideError
         from headwise.study.paper import compare, read_page
         from headwise.study.paper import record as write
@@ -33,7 +34,7 @@ def verify(
             found = compare(guide, page)
             written = write(guide, page) if record else 0
         except GuideError as error:
-            raise UserError(str(error)) from None
+            raise first_fault(error, folder) from None
         faults = found.errors(accept=record)
         for fault in faults:
             typer.echo(str(fault))

@@ -41,4 +41,6 @@ def transcribe(
     for file, one in zip(files, found, strict=True):
         for note in one.notes:
             say(f"{file}: {note}")
+        if not one.text:
+            say(f"{file}: nothing was heard in {one.seconds:.1f} s")
         typer.echo(printable(one.text if len(files) == 1 else f"{file}: {one.text}"))

@@ -1,6 +1,6 @@
 """What a learner typed, brought into the form in which it is compared: words, numbers, shapes.
 
-static/typed.js does the same in the browser; tests/study/grading holds both to the same cases.
+static/answers-text.js does the same in the browser; tests/study/grading holds both to the same cases.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LONGEST = 200
 NUMBER_EXAMPLES = ("1234", "0.987", "6e-5", "3^7")
 SHAPE_EXAMPLE = "6, 28, 496"
 """What messages and labels give as examples, which must be nobody's answer: `headwise study check` warns of a
-question that one of them answers. The same stand in static/typed.js."""
+question that one of them answers. The same stand in static/answers-text.js."""
 
 KEPT = frozenset("+*/=<>%√")
 ARTICLES = frozenset(("a", "an", "the"))

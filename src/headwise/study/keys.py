@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from headwise.study import answers_text
 from headwise.study.content import Guide, GuideError, Item, Option, Question
 from headwise.study.content.facts import NO_BREAK, written
+from headwise.study.running import shape_of
 
 Key = dict[str, Any]
 Rendering = Callable[[str], str]
@@ -72,7 +73,8 @@ def answer_keys(guide: Guide, to_html: Rendering) -> dict[str, Key]:
         to_html: what makes HTML of reasons, explanations and right answers.
 
     Raises:
-        GuideError: a question can't be graded: its shape can't be computed, its fact is no number.
+        GuideError: a question can't be graded: no option is right, nothing is accepted, its fact is no
+            number, its shape can't be computed.
     """
     return {
         question.id: answer_key(question, guide, to_html, file=guide.activity_of(question.id).file)
@@ -90,11 +92,11 @@ def answer_key(question: Question, guide: Guide | None, to_html: Rendering, *, f
         "again": question.block,
     }
     if question.kind in ("single", "multiple"):
+        right = _right_options(question, file)
         key["options"] = [
             {"key": name, "correct": option.correct, "why": to_html(option.why)}
             for name, option in shown_options(question)
         ]
-        right = [option.text for option in question.options if option.correct]
         key["right"] = to_html(right[0] if len(right) == 1 else "\n".join(f"- {text}" for text in right))
     elif question.kind == "order":
         key["items"] = [
@@ -110,13 +112,24 @@ def answer_key(question: Question, guide: Guide | None, to_html: Rendering, *, f
     return key
 
 
+def _right_options(question: Question, file: str) -> list[str]:
+    right = [option.text for option in question.options if option.correct]
+    if question.kind == "single" and len(right) != 1:
+        raise _fault(question, f"{len(right)} options are correct: exactly one must be", file)
+    if not right:
+        raise _fault(
+            question, "no option is correct: at least one must be, since nothing chosen is no answer", file
+        )
+    return right
+
+
 def _typed(key: Key, question: Question, guide: Guide | None, to_html: Rendering, file: str) -> None:
     if question.kind == "text":
+        if not question.accept:
+            raise _fault(question, 'accept = ["..."] is missing', file)
         key["accept"] = [answers_text.words(text) for text in question.accept]
         key["right"] = to_html(question.accept[0])
     elif question.kind == "shape":
-        from headwise.study.running import shape_of  # only now: torch takes a while to import
-
         key["shape"] = shape_of(question, file)
         key["right"] = to_html(f"`{tuple(key['shape'])}`")
     else:
@@ -130,15 +143,13 @@ def _typed(key: Key, question: Question, guide: Guide | None, to_html: Rendering
 
 def _number(question: Question, guide: Guide | None, file: str) -> float | int:
     value: float | int | str | None = question.answer
-    if value is None and guide is not None and question.fact in guide.facts:
+    if value is None and question.fact and guide is not None:
+        if question.fact not in guide.facts:
+            raise _fault(question, f"facts.toml has no {question.fact}", file)
         value = guide.facts[question.fact].value
     if value is None or isinstance(value, str):
-        raise GuideError(
-            f"question {question.id!r}: its answer has to be a number, and `answer` or the fact "
-            f"{question.fact!r} gives {value!r}",
-            file,
-            question.line,
-        )
+        what = "" if value is None else f", and {question.fact} is {value!r}"
+        raise _fault(question, f"it needs answer = a number, or fact = the id of one{what}", file)
     return int(value) if float(value).is_integer() and abs(value) < 1e15 else value
 
 
@@ -152,3 +163,7 @@ def _mistake(question: Question, place: int, to_html: Rendering) -> Key:
     elif mistake.value is not None:
         entry["value"] = mistake.value
     return entry
+
+
+def _fault(question: Question, what: str, file: str) -> GuideError:
+    return GuideError(f"{question.id}: {what}", file, question.line)

@@ -58,6 +58,10 @@ class Maths(Protocol):
     def __call__(self, tex: str, *, display: bool, file: str, line: int) -> str: ...
 
 
+class NotStored(GuideError):
+    """The MathML of a formula is missing."""
+
+
 class StoredMaths:
     """The formulas that a guide stores.
 
@@ -79,16 +83,21 @@ class StoredMaths:
         """
         return cls({one.sha256: one for one in read_formulas(folder)}, str(folder))
 
+    @property
+    def empty(self) -> bool:
+        """Whether no formula at all is stored."""
+        return not self._formulas
+
     def __call__(self, tex: str, *, display: bool, file: str, line: int) -> str:
         """The MathML of this formula.
 
         Raises:
-            GuideError: none is stored.
+            NotStored: there is none.
         """
         found = self._formulas.get(digest(tex, display))
         if found is None:
             mode = "display" if display else "inline"
-            raise GuideError(
+            raise NotStored(
                 f"no MathML is stored for the {mode} formula {plain(tex)!r}: it is new or was changed; run "
                 f"python -m headwise.study.authoring {self._guide}",
                 file,
@@ -108,6 +117,15 @@ def read_formulas(folder: Path) -> list[Formula]:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return []
+    except (OSError, UnicodeDecodeError) as error:
+        why = (
+            "this is not UTF-8"
+            if isinstance(error, UnicodeDecodeError)
+            else f"this can't be read: {error.strerror}"
+        )
+        raise GuideError(
+            f"{why}: delete it and run python -m headwise.study.authoring {folder}", str(path)
+        ) from None
     try:
         stored = msgspec.json.decode(text.encode(), type=FormulasFile)
     except msgspec.DecodeError as error:

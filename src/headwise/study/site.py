@@ -20,6 +20,7 @@ from headwise.study.render.maker import Maker
 from headwise.study.render.markdown import to_html
 from headwise.study.render.pages import Mode, Pages, Version
 from headwise.study.render.uses import uses
+from headwise.study.running import prepare, run_lessons
 from headwise.study.visuals import make
 from headwise.study.visuals.base import VisualData
 
@@ -262,8 +263,6 @@ def _printed(guide: Guide) -> dict[str, str]:
     Raises:
         GuideError: some of it fails.
     """
-    from headwise.study.running import prepare, run_lessons  # only now: this takes a while to import
-
     prepare(guide)  # the code of questions too, so that one process does it all
     lessons = [activity for activity in guide.activities.values() if isinstance(activity, Lesson)]
     found = {}

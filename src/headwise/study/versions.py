@@ -23,10 +23,10 @@ from pathlib import Path
 import msgspec
 
 from headwise.study import seal
-from headwise.study.content import Guide, Lesson
+from headwise.study.content import Guide
 from headwise.study.errors import GuideError
-from headwise.study.render.links import items
 from headwise.study.render.pages import Version
+from headwise.training.files import replace_file, write_durably
 
 HOME, STORE = "versions", "files"
 _NUMBERED = re.compile(r"([1-9]\d*)\.json")
@@ -201,12 +201,7 @@ def publish(guide: Guide, files: Mapping[str, bytes], version: Version) -> None:
         published=version.published,
         note=version.note,
         previous=seal.hash_of(home / f"{version.number - 1}.json"),
-        places={
-            activity.id: [one.id for one in activity.walk()]
-            if isinstance(activity, Lesson)
-            else items(activity)
-            for activity in guide.activities.values()
-        },
+        places={activity.id: activity.places() for activity in guide.activities.values()},
         files={name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())},
     )
     left = orphans(guide.folder)  # as it is before: what somebody else publishes meanwhile is not among them
@@ -223,8 +218,6 @@ def publish(guide: Guide, files: Mapping[str, bytes], version: Version) -> None:
 
 def _write(folder: Path, made: Manifest, files: Mapping[str, bytes]) -> None:
     """Contents first, then the manifest, without which there is no version, then what seals it."""
-    from headwise.training.files import replace_file  # only now: torch takes a while to import
-
     for name, content in files.items():
         path = _path(folder, made.files[name])
         if not (path.is_file() and path.read_bytes() == content):
@@ -306,8 +299,6 @@ def _content(folder: Path, number: int, name: str, key: str) -> bytes:
 
 def _write_new(path: Path, content: bytes) -> None:
     """Write a file whole or not at all, and refuse one that exists, even if it came a moment ago."""
-    from headwise.training.files import write_durably
-
     scratch = path.with_name(f".{path.name}.new-{os.getpid()}")
     try:
         write_durably(scratch, content)

@@ -89,3 +89,17 @@ class Position:
         if recipe.patience is not None and self.stale >= recipe.patience:
             return f"{self.stale} validations without a better one"
         return "the budget is spent" if over_budget else None
+
+    def share_done(self, recipe: Recipe, epoch_length: int | None) -> float:
+        """Share of the run that is done, in 0..1, by what ends it first.
+
+        Args:
+            recipe: its steps, epochs and budget
+            epoch_length: batches of an epoch, if known
+        """
+        shares = [self.step / recipe.steps] if recipe.steps else []
+        if recipe.epochs and epoch_length:
+            shares.append((self.epoch + self.batch / epoch_length) / recipe.epochs)
+        if recipe.budget_minutes:
+            shares.append(self.seconds / 60 / recipe.budget_minutes)
+        return min(1.0, max(shares, default=0.0))

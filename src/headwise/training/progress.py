@@ -24,7 +24,7 @@ def figure(value: Any) -> str:
 
 
 class Progress:
-    """Loss, rate, tokens per second and time left.
+    """Loss, rate, tokens (or what else is counted) per second, and time left.
 
     Args:
         show: False says nothing (processes other than the first; tests)

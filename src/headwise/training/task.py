@@ -31,6 +31,8 @@ class Task(Protocol):
             model again. JSON only.
         metric: the entry of what `validate` returns that chooses the best checkpoint
         better: whether a "higher" or a "lower" metric is better
+
+    A task may have a further one, `counted`: what the counts of its losses are of ("images"), see `counted`.
     """
 
     model: nn.Module
@@ -63,6 +65,11 @@ class WritesFiles(Protocol):
     """A task that writes further files into the run's folder when it starts, such as tokenizer.json."""
 
     def write_files(self, run: Any) -> None: ...
+
+
+def counted(task: Task) -> str:
+    """What the counts of the task's losses are of, by its attribute `counted`; tokens, if it has none."""
+    return str(getattr(task, "counted", "tokens"))
 
 
 def width(task: Task) -> int | None:

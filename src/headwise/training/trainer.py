@@ -34,7 +34,7 @@ from headwise.training.report import Report
 from headwise.training.runs import RunError, check_same, write_config
 from headwise.training.sharing import part, skip, to_device
 from headwise.training.stop import StopRequests, TrainingStopped
-from headwise.training.task import Task, WritesFiles, width
+from headwise.training.task import Task, WritesFiles, counted, width
 from headwise.training.tensors import load_weights
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -286,19 +286,11 @@ class Trainer:
         figures |= {"rate": position.rate, "norm": position.norm, "epoch": position.epoch, "count": count}
         figures |= {"per_second": count / seconds, "seconds": position.seconds}
         self._write("train", figures)
-        shown = {"loss": figures["loss"], "rate": position.rate, "tokens/s": figures["per_second"]}
-        self.progress.step(position.step, *self._left(shown))
-
-    def _left(self, shown: Mapping[str, Any]) -> tuple[float, Mapping[str, Any], float | None]:
-        """Share of the run that is done, what is shown, and seconds left; whatever ends first counts."""
-        recipe, position = self.recipe, self.position
-        shares = [position.step / recipe.steps] if recipe.steps else []
-        if recipe.epochs and self.epoch_length:
-            shares.append((position.epoch + position.batch / self.epoch_length) / recipe.epochs)
-        if recipe.budget_minutes:
-            shares.append(position.seconds / 60 / recipe.budget_minutes)
-        share = min(1.0, max(shares, default=0.0))
-        return share, shown, position.seconds * (1 - share) / share if share else None
+        speed = {f"{counted(self.task)}/s": figures["per_second"]}
+        share = position.share_done(self.recipe, self.epoch_length)
+        left = position.seconds * (1 - share) / share if share else None
+        shown = {"loss": figures["loss"], "rate": position.rate, **speed}
+        self.progress.step(position.step, share, shown, left)
 
     def _validate(self) -> None:
         """Validate without leaving a trace: random states and the model's mode are as before."""

@@ -1,9 +1,10 @@
 """Faults that a guide can have: what is changed in a whole one, where the fault is found, and how its message
-begins. First those of sources, facts, questions and cards."""
+begins. First those of sources, facts and cards."""
 
 from __future__ import annotations
 
 from broken_elsewhere import BROKEN_ELSEWHERE, CARDS, LESSON, QUIZ, VISUAL
+from broken_questions import BROKEN_QUESTIONS
 
 # file, what is replaced, by what; the text at whose line the fault stands, or it; how the message begins
 BROKEN = [
@@ -125,120 +126,7 @@ BROKEN = [
         '["lamp.rate"]',
         "lamp.rate: digits = 0: give significant digits from 1 to 17",
     ),
-    # questions
-    (
-        QUIZ,
-        'why = "It hears nothing there."',
-        "",
-        '[[questions.options]]\ntext = "Towards the land',
-        "where-to: option 2 has no why",
-    ),
-    (QUIZ, "correct = true\nwhy", "why", "[[questions]]", "where-to: 0 options are correct"),
-    (QUIZ, 'explain = "It turns to what it hears."\n', "", "[[questions]]", "where-to: explain"),
-    (
-        QUIZ,
-        '"The other one", why',
-        '"The one  that hears", why',
-        'id = "which"',
-        "which: two options are the same",
-    ),
-    (QUIZ, "tolerance = 10", "tolerance = -1", "tolerance = -1", "how-many: tolerance = -1"),
-    (
-        QUIZ,
-        "value = 512",
-        "value = 1048570",
-        "[[questions.mistakes]]\nvalue = 1048570",
-        "how-many: the mistake 1.04857e+06 lies within the tolerance",
-    ),
-    (
-        QUIZ,
-        'fact = "lamp.parameters"',
-        'fact = "lamp.number"',
-        'id = "how-many"',
-        "how-many: facts.toml has no lamp.number",
-    ),
-    (
-        QUIZ,
-        'fact = "lamp.parameters"',
-        'answer = 3\nfact = "lamp.parameters"',
-        'id = "how-many"',
-        "how-many: it has an answer and a fact: keep one",
-    ),
-    (
-        QUIZ,
-        'text = "turn"',
-        'text = "Angle!"',
-        '[[questions.mistakes]]\ntext = "Angle',
-        "name-it: the mistake 'Angle!' is accepted as right",
-    ),
-    (QUIZ, "tolerance = 10", "tolerance = inf", "tolerance = inf", "inf is no number"),
-    (QUIZ, "tolerance = 10", "tolerance = nan", "tolerance = nan", "nan is no number"),
-    (QUIZ, 'fact = "lamp.parameters"', "answer = nan", "answer = nan", "nan is no number"),
-    (QUIZ, "value = 512", "value = -inf", "value = -inf", "-inf is no number"),
     ("facts.toml", "value = 512", "value = inf", "value = inf", "lamp.width: inf is no number"),
-    (
-        QUIZ,
-        "value = 512",
-        'value = 512\nwhy = "So."\n[[questions.mistakes]]\nvalue = 520',
-        "[[questions.mistakes]]\nvalue = 520",
-        "how-many: the mistakes 512 and 520 lie within the tolerance 10",
-    ),
-    (
-        QUIZ,
-        'text = "turn"',
-        'text = "turn"\nwhy = "So."\n[[questions.mistakes]]\ntext = "The Turn."',
-        '[[questions.mistakes]]\ntext = "The Turn',
-        "name-it: the mistake 'The Turn.' is never told",
-    ),
-    (
-        QUIZ,
-        "shape = [2, 3]",
-        'shape = [2, 3]\nwhy = "So."\n[[questions.mistakes]]\nshape = [2, 3]',
-        86,
-        "what-shape: the mistake '[2, 3]' is never told",
-    ),
-    (
-        QUIZ,
-        'text = "turn"',
-        'text = "..."',
-        '[[questions.mistakes]]\ntext = "...',
-        "name-it: the mistake '...' can't be given",
-    ),
-    (
-        QUIZ,
-        'accept = ["the angle"]',
-        'accept = ["{{fact:lamp.width}}"]',
-        "accept =",
-        "name-it: accept has '{{fact:lamp.width}}': facts aren't filled in there, and nobody types braces",
-    ),
-    (
-        QUIZ,
-        'text = "turn"',
-        'text = "{turn}"',
-        '[[questions.mistakes]]\ntext = "{',
-        "name-it: the mistake '{turn}': facts aren't filled in there, and nobody types braces",
-    ),
-    (
-        QUIZ,
-        'accept = ["the angle"]',
-        f'accept = ["{"angle " * 34}"]',
-        "accept =",
-        "name-it: an accepted answer has 204 characters",
-    ),
-    (
-        QUIZ,
-        '"The other one", why',
-        '"The **one** that *hears*.", why',
-        'id = "which"',
-        "which: two options are the same",
-    ),
-    (
-        QUIZ,
-        '"The other one", why',
-        '"The one that `hears`", why',
-        'id = "which"',
-        "which: two options are the same",
-    ),
     (
         "facts.toml",
         'show = "6.99 × 10⁻⁴"',
@@ -247,44 +135,7 @@ BROKEN = [
         "lamp.rate: show = 'approximately 0.01' is another number",
     ),
     ("facts.toml", 'show = "6.99 × 10⁻⁴"', 'show = "approximately 0.0007"', '["lamp.rate"]', ""),
-    (
-        QUIZ,
-        'text = "turn"',
-        "value = 3",
-        "[[questions.mistakes]]\nvalue = 3",
-        "name-it: mistake 1 has value: give text and why",
-    ),
-    (QUIZ, 'why = "Then."', 'why = ""', "items = [", "in-order: item 2 has no why"),
-    (
-        QUIZ,
-        "shape = [2, 3]",
-        "shape = [3, 2]",
-        "[[questions.mistakes]]\nshape = [3",
-        "what-shape: the mistake [3, 2] is the right answer",
-    ),
-    (QUIZ, 'ask = "x.T.shape"', 'ask = "x.TT.shape"', 'id = "what-shape"', "what-shape: the code fails"),
-    (
-        QUIZ,
-        'ask = "x.T.shape"',
-        'ask = "len(x)"',
-        'id = "what-shape"',
-        "what-shape: ask = 'len(x)' gives 2: it must give a shape",
-    ),
-    (
-        QUIZ,
-        'accept = ["the angle"]',
-        'accept = ["the angle"]\nask = "x"',
-        'ask = "x"',
-        'name-it: a question of kind "text" has no ask',
-    ),
-    (
-        QUIZ,
-        'block = "light#second"',
-        'block = "light#third"',
-        'block = "light#third"',
-        "what-shape: there is no block light#third",
-    ),
-    (LESSON, 'question="where-to"', 'question="whither"', "#ask", "#ask names no source"),
+    *BROKEN_QUESTIONS,
     # cards
     (CARDS, "[[$b^2$]]", "$b^2$", 'text = "The angle', "card-angle: a cloze hides something"),
     (

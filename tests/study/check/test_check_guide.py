@@ -58,6 +58,20 @@ def test_all_faults_of_a_guide_are_told_at_once(tmp_path: Path) -> None:
     assert files == ["10-light.md", "14-light.quiz.toml", "20-light.cards.toml", "facts.toml"]
 
 
+def test_a_missing_reason_hides_no_mistake_of_the_grading(tmp_path: Path) -> None:
+    changes = {QUIZ: ('explain = "It is named so."', 'accept = ["Turn."]')}
+    folder = checked_guide.write(tmp_path, changes=changes)
+    quiz = folder / QUIZ
+    quiz.write_text(
+        quiz.read_text(encoding="utf-8").replace('accept = ["the angle"]\n', ""), encoding="utf-8"
+    )
+    told = [fault.error.message for fault in check_guide(folder, run=False)]
+    assert told == [
+        'name-it: explain = "..." is missing: why is the answer right?',
+        "name-it: the mistake 'turn' is graded as right",
+    ]
+
+
 def test_a_file_that_cannot_be_read_hides_no_other_fault(tmp_path: Path) -> None:
     folder = checked_guide.write(
         tmp_path,
@@ -137,10 +151,56 @@ def test_words_of_the_guide_are_words(tmp_path: Path) -> None:
 
 def test_a_formula_without_stored_mathml_is_told(tmp_path: Path) -> None:
     folder = checked_guide.write(tmp_path)
-    (folder / "formulas.json").unlink()
-    told = [str(fault) for fault in check_guide(folder, run=False)]
-    assert len(told) == 2  # the lesson's text, and the card's
-    assert all("headwise.study.authoring" in one for one in told)
+    lesson = folder / LESSON
+    lesson.write_text(lesson.read_text(encoding="utf-8").replace("$a_t$", "$a_u$"), encoding="utf-8")
+    (told,) = [str(fault) for fault in check_guide(folder, run=False)]
+    line = checked_guide.line_of(folder, LESSON, "$a_u$")
+    assert told.startswith(f"{lesson}:{line}: no MathML is stored for the inline formula 'a_u'")
+    assert told.endswith(f"run python -m headwise.study.authoring {folder}")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("guide.toml", "a guide needs this file, and there is none"),
+        ("anchors.json", "a guide needs this file, and there is none"),
+        ("sources.toml", "a guide needs this file, and there is none"),
+        ("facts.toml", "a guide needs this file, and there is none"),
+        ("activities", "a guide needs this folder, and there is none"),
+        ("formulas.json", "it has the MathML of no formula: run python -m headwise.study.authoring"),
+    ],
+)
+def test_what_is_missing_is_told_once_and_not_what_follows(tmp_path: Path, name: str, says: str) -> None:
+    folder = checked_guide.write(tmp_path)
+    (folder / name).rename(tmp_path / "elsewhere")
+    (told,) = [str(fault) for fault in check_guide(folder, run=False)]
+    assert told.startswith(f"{folder / name}: {says}")
+
+
+@pytest.mark.parametrize(
+    "name", ["anchors.json", "sources.toml", "facts.toml", "activities", "formulas.json"]
+)
+def test_what_cannot_be_read_is_told_once(tmp_path: Path, name: str) -> None:
+    folder = checked_guide.write(tmp_path)
+    (folder / name).rename(tmp_path / "elsewhere")
+    if name == "activities":
+        (folder / name).write_text("a file, and no folder", encoding="utf-8")
+    else:
+        (folder / name).mkdir()
+    (told,) = [str(fault) for fault in check_guide(folder, run=False)]
+    assert told.startswith(f"{folder / name}: ")
+    assert "\n" not in told
+
+
+def test_a_folder_without_activities_is_told_of_each_that_is_listed(tmp_path: Path) -> None:
+    folder = checked_guide.write(tmp_path)
+    (folder / "activities").rename(tmp_path / "elsewhere")
+    (folder / "activities").mkdir()
+    told = [fault.error.message for fault in check_guide(folder, run=False) if not fault.warning]
+    assert told == [
+        f"no file in activities/ has the id {name!r}"
+        for name in ("light", "rates", "light-quiz", "light-cards", "reading")
+    ]
 
 
 def test_a_question_and_a_visual_lend_their_sources(tmp_path: Path) -> None:

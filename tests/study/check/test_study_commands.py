@@ -48,6 +48,11 @@ def test_no_folder_is_an_error(tmp_path: Path) -> None:
     found = run("check", tmp_path / "nowhere")
     assert found.exit_code == 1
     assert "there is no such folder" in found.output
+    (tmp_path / "lamps").write_text("a file", encoding="utf-8")
+    assert (
+        f"{tmp_path / 'lamps'}: this is a file, and a guide is a folder\n"
+        in run("check", tmp_path / "lamps").output
+    )
 
 
 @pytest.mark.parametrize(("first", "second"), [("earlier", "later"), ("later", "earlier")])

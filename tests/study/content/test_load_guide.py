@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from ids_of_places import NOWHERE, ONE_PLACE, PLACES, WITHIN
 
 from headwise.study.content import GuideError, canonical, load_guide, read_guide
 from headwise.study.errors import GuideError as Raised
@@ -98,22 +99,18 @@ def test_addresses_of_places_have_no_slash_before_the_hash(tmp_path: Path) -> No
     assert load_guide(write(tmp_path, changes)).source("S1.p1").url == "https://example.org/p#S1.p1"
 
 
-@pytest.mark.parametrize(
-    ("anchor", "place"),
-    [
-        ("S3.SS2.SSS2.p1.6", "S3.SS2.SSS2.p1"),
-        ("S3.SS2.SSS2.p1", "S3.SS2.SSS2.p1"),
-        ("S3.I1.i2.p1.12", "S3.I1.i2.p1"),
-        ("p1.1", "p1"),
-        ("S3.E1", "S3.E1"),
-        ("bib.bib13", "bib.bib13"),
-        ("S4.T1", "S4.T1"),
-        ("S3.SS1.SSS0.Px1.p1.4", "S3.SS1.SSS0.Px1.p1"),
-        ("footnote1", "footnote1"),
-    ],
-)
+@pytest.mark.parametrize(("anchor", "place"), ONE_PLACE.items())
 def test_ids_lose_only_a_converters_suffix(anchor: str, place: str) -> None:
     assert canonical(anchor) == place
+
+
+@pytest.mark.parametrize("anchor", [*WITHIN, "S1.p\u0661.\u0662"])
+def test_what_lies_within_a_place_keeps_its_id(anchor: str) -> None:
+    assert canonical(anchor) == anchor
+
+
+def test_other_ids_become_no_place() -> None:
+    assert {canonical(anchor) for anchor in NOWHERE}.isdisjoint(PLACES)
 
 
 @pytest.mark.parametrize(

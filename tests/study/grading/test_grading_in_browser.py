@@ -143,7 +143,7 @@ def test_the_same_answers_get_the_same_results(chromium, question):
 
 
 TYPE = """async ([name, texts]) => {
-  const typed = await import("/typed.js");
+  const typed = await import("/answers-text.js");
   return texts.map((text) => { try { return typed[name](text); } catch { return null; } });
 }"""
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwise.study.answers_text import NotAnAnswer, number, shape, words
-from headwise.study.content import Item, Mistake, Option, Question
+from headwise.study.content import GuideError, Item, Mistake, Option, Question
 from headwise.study.grading import grade
 from headwise.study.keys import answer_key, names, shown_items, shown_options
 
@@ -34,7 +34,7 @@ def test_one_choice(chosen):
     assert (result.explain, result.again, result.right) == ("because", "a#b", "t2")
 
 
-@given(st.sets(st.integers(0, 4), max_size=5), st.sets(st.integers(0, 4), min_size=1, max_size=5))
+@given(*[st.sets(st.integers(0, 4), min_size=1, max_size=5)] * 2)
 def test_several_choices_count_each_judgement(right, chosen):
     question = choice("multiple", right, 5)
     result = grade(question, [names(question)[place] for place in sorted(chosen)])
@@ -315,3 +315,22 @@ def test_a_key_is_plain_and_finite():
     key = answer_key(numeric(1048576.0), None, lambda text: f"<p>{text}</p>")
     assert key["right"] == "<p>1,048,576</p>"
     assert math.isfinite(key["answer"])
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (choice(right=()), "q: 0 options are correct: exactly one must be"),
+        (choice(right=(0, 2)), "q: 2 options are correct: exactly one must be"),
+        (choice("multiple", ()), "q: no option is correct: at least one must be"),
+        (Question(kind="text", **BASE), 'q: accept = ["..."] is missing'),
+        (numeric(None), "q: it needs answer = a number, or fact = the id of one"),
+        (Question(kind="shape", code="x = 5", ask="x", **BASE), "q: ask = 'x' gives 5: it must give a shape"),
+    ],
+    ids=["none right", "two right", "nothing right", "nothing accepted", "no number", "no shape"],
+)
+def test_what_cannot_be_graded_has_no_key(question, said):
+    with pytest.raises(GuideError) as refused:
+        answer_key(question, None, str, file="a.quiz.toml")
+    assert refused.value.message.startswith(said)
+    assert refused.value.file == "a.quiz.toml"

@@ -15,6 +15,7 @@ from same_answers import CASES, MINUTE
 from headwise.study.maths import StoredMaths
 from headwise.study.progress import (
     ProgressError,
+    Settings,
     Store,
     add_answer,
     add_mark,
@@ -26,6 +27,7 @@ from headwise.study.progress import (
     transfer,
     undo_review,
 )
+from headwise.study.progress.settings import check_settings
 from headwise.study.site import keys as keys_of
 
 GUIDE = "small"
@@ -162,10 +164,11 @@ EXPORTED = "async () => (await import('/local.js')).local.exported()"
 IMPORTED = """async (text) => {
   try { return (await (await import('/local.js')).local.imported(text)).added; } catch (error) { return `${error.name}: ${error.message}`; }
 }"""
-STATES = """async () => {
+QUEUE = """async () => {
   const { local } = await import('/local.js');
-  const { cards, ahead, undo, done } = await local.queue("deck", [{ id: "card-one", rev: 1 }, { id: "card-two", rev: 1 }]);
-  return [...cards, ...ahead].map((one) => [one.card, one.due, one.head]);
+  const cards = ["card-one", "card-two", "card-new"].map((id) => ({ id, rev: 1 }));
+  const { told, ...found } = await local.queue("deck", cards);
+  return [found, Boolean(told)];
 }"""
 
 
@@ -227,12 +230,10 @@ def test_whatever_was_exported_can_be_imported_here_and_there(chromium, kept_gui
             assert entries(export_progress(other, clock=clock)) == entries(json.loads(text))
             forget(page)
             assert page.evaluate(IMPORTED, text) == added
-            here = [
-                [one.card, one.due, one.head]
-                for found in [queue(other, GUIDE, deck("card-one", "card-two"), clock=clock, zone=UTC)]
-                for one in [*found.cards, *found.ahead]
-            ]
-            assert page.evaluate(STATES) == here
+            here = queue(other, GUIDE, deck("card-one", "card-two", "card-new"), clock=clock, zone=UTC)
+            wanted = here.to_dict()
+            told = wanted.pop("told")
+            assert page.evaluate(QUEUE) == [wanted, bool(told)]
             forget(page)
             made = export_progress(mine, clock=clock)
             assert isinstance(page.evaluate(IMPORTED, json.dumps(made)), dict)
@@ -343,12 +344,20 @@ VALUES = {
 }  # fmt: skip
 
 
-def taken(name, value):
+def taken(check, value):
     try:
-        transfer._READ[name](value)
+        check(value)
     except (ProgressError, ValueError):
         return False
     return True
+
+
+def same(values, found, check):
+    """Whether a value is taken, of each name and value: what the browser says, and what `check` does."""
+    for name, list_ in found:
+        assert dict(zip(map(repr, values[name]), list_, strict=True)) == {
+            repr(value): taken(lambda value, name=name: check(name, value), value) for value in values[name]
+        }, name
 
 
 def test_an_entry_has_the_same_fields_and_values_on_both_sides(chromium):
@@ -365,7 +374,38 @@ def test_an_entry_has_the_same_fields_and_values_on_both_sides(chromium):
     assert (
         set(VALUES) == set(transfer._READ) == {name for names in transfer.COLUMNS.values() for name in names}
     )
-    for name, list_ in found:
-        assert dict(zip(map(repr, VALUES[name]), list_, strict=True)) == {
-            repr(value): taken(name, value) for value in VALUES[name]
-        }, name
+    same(VALUES, found, lambda name, value: transfer._READ[name](value))
+
+
+CHOICES = {
+    "day_start": [
+        "00:00",
+        "04:00",
+        "23:59",
+        "24:00",
+        "4:00",
+        "04:60",
+        "04:00\n",
+        "\u0660\u0664:00",
+        "",
+        4,
+        None,
+    ],
+    "new_per_day": [-1, 0, 9999, 10000, 1.5, "1", True, None],
+    "shortcuts": FLAG,
+    "volume": [1],
+}
+
+
+def test_settings_are_the_same_on_both_sides(chromium):
+    with modules(chromium) as page:
+        defaults, found = page.evaluate(
+            """async (values) => {
+              const { SETTINGS, checkSettings } = await import("/transfer.js");
+              const taken = (name, value) => { try { checkSettings({ [name]: value }); return true; } catch { return false; } };
+              return [SETTINGS, Object.entries(values).map(([name, list]) => [name, list.map((value) => taken(name, value))])];
+            }""",
+            CHOICES,
+        )
+    assert defaults == Settings().to_dict()
+    same(CHOICES, found, lambda name, value: check_settings({name: value}))

@@ -94,6 +94,29 @@ def test_mistakes_are_told_in_one_line(kept_guide, environment, tmp_path, words,
     assert says in line
 
 
+def test_pages_that_cannot_be_kept_are_told_in_one_line(kept_guide, environment, tmp_path):
+    (tmp_path / "cache").write_text("a file, and no folder")
+    done = run(environment, "--guide", kept_guide.folder, "--no-browser", "--port", "0")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"headwise: pages are built in {tmp_path / 'cache' / 'headwise' / 'study'}, and ")
+    assert line.endswith(
+        "can't be written: Not a directory. Make room there, and give yourself the right to write"
+    )
+
+
+def test_a_guide_with_faults_is_not_served_and_the_command_that_tells_all_is_named(
+    environment, guide, tmp_path
+):
+    quiz = guide.folder / "activities" / "14-first.quiz.toml"
+    quiz.write_text(quiz.read_text(encoding="utf-8").replace("prompt =", "promt ="), encoding="utf-8")
+    done = run(environment, "--guide", guide.folder, "--no-browser", "--port", "0")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"headwise: {quiz}:")
+    assert line.endswith(f" more: headwise study check {guide.folder})")
+
+
 def test_progress_goes_out_and_in_again(environment, tmp_path, monkeypatch):
     monkeypatch.setenv("HEADWISE_STUDY_DATA", environment["HEADWISE_STUDY_DATA"])
     from headwise.study.progress import progress_file

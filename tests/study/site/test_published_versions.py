@@ -16,7 +16,6 @@ from headwise.study.errors import GuideError
 from headwise.study.publishing import publish_guide
 from headwise.study.render.pages import Version
 from headwise.study.site import BuildError, build_site, render_content, render_site, write
-from headwise.training import files as files_module
 
 DAY = datetime(2026, 11, 30, 9, 30, tzinfo=UTC)
 
@@ -202,7 +201,7 @@ def test_a_publishing_that_fails_stops_no_later_one(guide, monkeypatch, failing,
     publish_guide(guide, "One", DAY)
     write_guide(guide.folder, first=FIRST.replace("Four linears", "Four projections"))
     changed = load_guide(guide.folder)
-    real, written = files_module.replace_file, []
+    real, written = versions.replace_file, []
 
     def fails(path, content):
         written.append(path)
@@ -215,10 +214,10 @@ def test_a_publishing_that_fails_stops_no_later_one(guide, monkeypatch, failing,
     def refuses(path, content):
         raise error
 
-    monkeypatch.setattr(files_module, "replace_file", fails)
+    monkeypatch.setattr(versions, "replace_file", fails)
     if failing == "manifest":
-        monkeypatch.setattr(files_module, "write_durably", refuses)
-        monkeypatch.setattr(files_module, "replace_file", without_durability)
+        monkeypatch.setattr(versions, "write_durably", refuses)
+        monkeypatch.setattr(versions, "replace_file", without_durability)
     if isinstance(error, OSError):
         with pytest.raises(GuideError, match=r"version 2 isn't published: .*No space left") as caught:
             publish_guide(changed, "Two", DAY)
@@ -273,7 +272,7 @@ def test_the_command_tells_a_refusing_disk_in_one_line(guide, monkeypatch):
     def refuses(path, content):
         raise OSError(30, "Read-only file system", str(path))
 
-    monkeypatch.setattr(files_module, "replace_file", refuses)
+    monkeypatch.setattr(versions, "replace_file", refuses)
     result = CliRunner().invoke(app, ["study", "publish", str(guide.folder), "--note", "The first one"])
     assert result.exit_code == 2
     assert result.output.count("\n") == 1

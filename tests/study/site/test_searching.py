@@ -2,6 +2,7 @@
 
 import pytest
 from browser_modules import modules
+from ids_of_places import NOWHERE, ONE_PLACE, PLACES, WITHIN
 from static_host import until
 
 pytestmark = pytest.mark.browser
@@ -101,6 +102,22 @@ def test_an_excerpt_is_cut_around_what_was_found(scripts):
         )
         assert cut.startswith("… word")
         assert cut.endswith("the root √d_k comes late")
+
+
+def test_a_place_is_found_by_every_id_of_it_and_of_what_lies_within(scripts):
+    asked = {**ONE_PLACE, **WITHIN}
+    for written in (str, str.lower, str.upper, "{}.".format, "https://arxiv.org/html/1706.03762v7#{}".format):
+        found = scripts.evaluate(
+            """async ([ids, places]) => {
+                const { anchorOf } = await import('/finding.js');
+                return ids.map((id) => anchorOf(id, Object.fromEntries(places.map((place) => [place, '']))));
+            }""",
+            [[written(one) for one in asked] + list(NOWHERE), PLACES],
+        )
+        assert dict(zip([*asked, *NOWHERE], found, strict=True)) == {
+            **asked,
+            **dict.fromkeys(NOWHERE),
+        }
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headwise.study.check.fault import Fault
 from headwise.study.check.prose import Piece, pieces
@@ -12,9 +11,7 @@ from headwise.study.content import Activity, Guide, Lesson
 from headwise.study.content.file_lines import FileLines
 from headwise.study.errors import GuideError
 from headwise.study.render.texts import Text, all_texts
-
-if TYPE_CHECKING:
-    from headwise.study.running import Ran  # at run time only where code is run
+from headwise.study.running import Ran, prepare, run_lessons
 
 
 class Checking:
@@ -42,8 +39,6 @@ class Checking:
         Raises:
             GuideError: Python can't be started.
         """
-        from headwise.study.running import prepare, run_lessons
-
         lessons = [one for one in self.guide.activities.values() if isinstance(one, Lesson)]
         prepare(self.guide)
         first = run_lessons(lessons, self.guide.folder)

@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 
 from headwise.study.check.checking import Checking
 from headwise.study.content import Lesson, Quiz, Resources, Visual, canonical
-from headwise.study.render.links import items
 from headwise.study.render.symbols import symbol
 from headwise.study.render.texts import Text
 
@@ -67,7 +66,7 @@ def _place(checking: Checking, place: str) -> str:
     activity = checking.guide.activities.get(name)
     if activity is None:
         return f"there is no activity {name!r}"
-    known = [one.id for one in activity.walk()] if isinstance(activity, Lesson) else items(activity)
+    known = activity.places()
     if block and block not in known:
         what = "question" if isinstance(activity, Quiz) else "block"
         return f"{name} has no {what} {block!r}; it has {', '.join(known) or 'none'}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwise.study.check.checking import Checking
-from headwise.study.content import Activity, Deck, Lesson, Quiz, Resources, Visual
+from headwise.study.content import Lesson, Resources, Visual
 
 
 def check_order(checking: Checking) -> None:
@@ -38,7 +38,7 @@ def check_order(checking: Checking) -> None:
             )
         if activity.minutes <= 0:
             checking.error("minutes = ... is missing: how long does it take?", file, activity.line)
-        if _empty(activity):
+        if not activity.places() and not isinstance(activity, Visual):
             checking.error(f"{activity.id} holds nothing", file, activity.line)
         if isinstance(activity, Lesson) and not activity.goals:
             checking.error(
@@ -48,13 +48,3 @@ def check_order(checking: Checking) -> None:
             for resource in activity.resources:
                 if resource.when and resource.when not in order:
                     checking.error(f"when: there is no activity {resource.when!r}", file, resource.line)
-
-
-def _empty(activity: Activity) -> bool:
-    if isinstance(activity, Lesson):
-        return not activity.blocks
-    if isinstance(activity, Quiz):
-        return not activity.questions
-    if isinstance(activity, Deck):
-        return not activity.cards
-    return not isinstance(activity, Visual) and not activity.resources

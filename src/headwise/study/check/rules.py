@@ -22,7 +22,8 @@ from headwise.study.check.sources import check_sources
 from headwise.study.check.spelling import check_spelling
 from headwise.study.check.titles import check_titles
 from headwise.study.check.visuals import check_visuals
-from headwise.study.content import read_guide
+from headwise.study.content import Guide, read_guide
+from headwise.study.errors import GuideError
 
 RULES = (
     check_ids,
@@ -44,6 +45,11 @@ RULES = (
 )
 
 
+NEEDED = ("anchors.json", "sources.toml", "facts.toml", "activities")
+"""What all else leads to. Where one of these can't be read at all, only what reading tells is told: whatever
+names something in it would be a fault too."""
+
+
 def check_guide(folder: Path | str, *, run: bool = True) -> list[Fault]:
     """Everything that is wrong or doubtful in a guide, by file and line.
 
@@ -52,9 +58,17 @@ def check_guide(folder: Path | str, *, run: bool = True) -> list[Fault]:
     """
     guide, errors = read_guide(folder)
     faults = [Fault(error) for error in errors]
-    if guide is not None:
+    if guide is not None and not _without(guide, errors):
         checking = Checking(guide, run=run)
         for rule in RULES:
             rule(checking)
         faults += checking.faults
     return sorted(dict.fromkeys(faults), key=lambda fault: (fault.file, fault.line))
+
+
+def _without(guide: Guide, errors: list[GuideError]) -> bool:
+    """Whether a part that is needed is empty since it can't be read."""
+    unread = {error.file for error in errors}
+    return any(
+        not getattr(guide, name.partition(".")[0]) and str(guide.folder / name) in unread for name in NEEDED
+    )

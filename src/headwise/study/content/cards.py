@@ -44,3 +44,6 @@ class Deck(Listed, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     cards: list[Card]
     type: Literal["cards"] = "cards"
+
+    def places(self) -> list[str]:
+        return [one.id for one in self.cards]

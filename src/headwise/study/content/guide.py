@@ -92,9 +92,7 @@ class Guide(msgspec.Struct, frozen=True, kw_only=True):
             KeyError: none does.
         """
         for activity in self.activities.values():
-            if isinstance(activity, Quiz) and any(one.id == item for one in activity.questions):
-                return activity
-            if isinstance(activity, Deck) and any(one.id == item for one in activity.cards):
+            if isinstance(activity, Quiz | Deck) and item in activity.places():
                 return activity
         raise KeyError(f"the guide {self.id!r} has no question and no card {item!r}")
 

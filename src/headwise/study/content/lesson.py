@@ -76,3 +76,6 @@ class Lesson(Listed, frozen=True, kw_only=True):
         for block in self.blocks:
             yield block
             yield from block.children
+
+    def places(self) -> list[str]:
+        return [block.id for block in self.walk()]

@@ -27,3 +27,7 @@ class Listed(Titled, frozen=True, kw_only=True):
 
     file: str = ""
     line: int = 1
+
+    def places(self) -> list[str]:
+        """The ids of what it holds, in reading order: addresses are "activity/#place"."""
+        return []

@@ -55,7 +55,12 @@ class _Reading:
 
     def read(self) -> tuple[Guide | None, list[GuideError]]:
         if not self.folder.is_dir():
-            return None, [GuideError("there is no such folder", str(self.folder))]
+            what = (
+                "this is a file, and a guide is a folder"
+                if self.folder.exists()
+                else "there is no such folder"
+            )
+            return None, [GuideError(what, str(self.folder))]
         file = self._toml("guide.toml")
         if file is None:
             return None, self.errors
@@ -157,7 +162,15 @@ class _Reading:
     def _activities(self) -> dict[str, Activity]:
         found: dict[str, Activity] = {}
         home = self.folder / "activities"
-        for path in sorted(home.iterdir()) if home.is_dir() else ():
+        try:
+            paths = sorted(home.iterdir())
+        except FileNotFoundError:
+            self.errors.append(GuideError("a guide needs this folder, and there is none", str(home)))
+            return {}
+        except OSError as error:
+            self.errors.append(GuideError(f"this can't be read: {error.strerror}", str(home)))
+            return {}
+        for path in paths:
             if path.name.startswith("."):
                 continue
             activity = self._activity(f"activities/{path.name}")
@@ -199,7 +212,7 @@ class _Reading:
                     self.errors.append(toml.item_error(f"{name} is listed twice", name, *place))
                 elif name in found:
                     ordered[name] = found[name]
-                else:
+                elif (self.folder / "activities").is_dir():  # else that is what is told
                     message = f"no file in activities/ has the id {name!r}"
                     self.errors.append(toml.item_error(message, name, *place))
         for name, activity in found.items():

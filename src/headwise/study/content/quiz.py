@@ -81,3 +81,6 @@ class Quiz(Listed, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     questions: list[Question]
     type: Literal["quiz"] = "quiz"
+
+    def places(self) -> list[str]:
+        return [one.id for one in self.questions]

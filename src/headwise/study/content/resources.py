@@ -28,3 +28,6 @@ class Resources(Listed, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     resources: list[Resource]
     type: Literal["resources"] = "resources"
+
+    def places(self) -> list[str]:
+        return [one.id for one in self.resources]

@@ -12,12 +12,15 @@ QUOTE_WORDS = 25  # the most that a guide quotes of one passage
 AnchorKind = Literal[
     "section", "paragraph", "equation", "figure", "table", "list", "item", "footnote", "reference"
 ]
-_SUFFIXED = re.compile(r"(?P<paragraph>(?:.*\.)?p\d+)\.\d+")
+_SUFFIXED = re.compile(r"(?P<paragraph>(?:.*\.)?p[0-9]+)\.[0-9]+")
 
 
 def canonical(anchor: str) -> str:
     """The one id of a place: LaTeXML's converters end the id of a paragraph with different numbers
-    (S3.SS2.SSS2.p1.6 and S3.SS2.SSS2.p1.1), which all mean S3.SS2.SSS2.p1."""
+    (S3.SS2.SSS2.p1.6 and S3.SS2.SSS2.p1.1), which all mean S3.SS2.SSS2.p1. What lies within a place (a row
+    of a table, a formula of a paragraph) is no place: a guide names the place, and keeps its own ids so.
+
+    A search (static/finding.js) finds a place by all these ids, and by those of what lies within it."""
     found = _SUFFIXED.fullmatch(anchor)
     return found["paragraph"] if found else anchor
 

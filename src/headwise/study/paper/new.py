@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+from headwise.study.check.spelling import unknown_words
 from headwise.study.content import Anchor
 from headwise.study.content.anchors_file import written_anchors
 from headwise.study.errors import GuideError
@@ -143,8 +144,6 @@ def anchors_of(page: Page) -> dict[str, Anchor]:
 
 def skeleton(page: Page, name: str, *, year: int, arxiv: str = "") -> dict[str, str]:
     """The files of a new guide by name."""
-    from headwise.study.check.spelling import unknown_words
-
     anchors = anchors_of(page)
     first = next((one.id for one in anchors.values() if one.kind == "paragraph"), next(iter(anchors)))
     places = "\n".join(f"#   {one.id}  ({one.label})" for one in anchors.values() if one.id != first)

@@ -13,6 +13,7 @@ from headwise.study.errors import GuideError
 from headwise.study.paper.new import anchors_of
 from headwise.study.paper.page import Page
 from headwise.study.paper.plain import holds, plain_text
+from headwise.training.files import replace_file
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,6 @@ def record(guide: Guide, page: Page) -> int:
     Raises:
         GuideError: the file can't be written.
     """
-    from headwise.training.files import replace_file  # only now: torch takes a while to import
-
     fresh = anchors_of(page)
     anchors: dict[str, Anchor] = {}
     count = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from headwise.study.content import Lesson, canonical
+from headwise.study.content import canonical
 from headwise.study.render.context import Context
 from headwise.study.render.symbols import find
 
@@ -41,19 +41,9 @@ def activity_link(place: str, context: Context, line: int) -> str:
         raise context.error(f"there is no activity {name!r}", line)
     if not block:
         return f"{context.root}{name}/"
-    places = [one.id for one in activity.walk()] if isinstance(activity, Lesson) else items(activity)
-    if block not in places:
+    if block not in activity.places():
         raise context.error(f"the activity {name!r} has no block {block!r}", line)
     return f"{context.root}{name}/#{block}"
-
-
-def items(activity: object) -> list[str]:
-    """The ids of what an activity that is no lesson lists."""
-    for field in ("questions", "cards", "resources"):
-        listed = getattr(activity, field, None)
-        if listed is not None:
-            return [one.id for one in listed]
-    return []
 
 
 def source_link(anchor: str, context: Context, line: int) -> str:

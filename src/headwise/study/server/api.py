@@ -16,9 +16,9 @@ from headwise.study import progress
 from headwise.study.answers_text import NotAnAnswer
 from headwise.study.grading import grade_by_key
 from headwise.study.progress import DeckCard, ProgressError, Refused, Reviewed, Store, checks
-from headwise.study.server.answered import NO_STORE, Json, JsonFile, failure
 from headwise.study.server.heads import Heads, NoHeads
 from headwise.study.server.pages import Site
+from headwise.study.server.responses import NO_STORE, Json, JsonFile, failure
 
 SMALL, LARGE = 100_000, 100_000_000
 """Bytes of a request, and of an import: a hundred thousand reviews are about 25 million."""

@@ -14,8 +14,8 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
 from headwise.study.server import files
-from headwise.study.server.answered import failure
 from headwise.study.server.api import Api
+from headwise.study.server.responses import failure
 from headwise.study.server.security import Guard
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import threading
+from importlib.util import find_spec
 from typing import Any
+
+from headwise.models.bert_weights import find_bert, load_bert
+from headwise.study.visuals import sentence_heads
 
 LONGEST = 2000
 """Characters of a sentence; the model's own limit, in tokens, is smaller."""
@@ -32,13 +36,9 @@ class Heads:
         return {"available": not reason, "why": reason}
 
     def _missing(self) -> str:
-        from importlib.util import find_spec
-
         for module in ("safetensors", "tokenizers"):
             if find_spec(module) is None:
                 return f"{module} is not installed: pip install 'headwise[study]'"
-        from headwise.models.bert_weights import find_bert
-
         try:
             find_bert("minilm")
         except (FileNotFoundError, ImportError):
@@ -56,12 +56,8 @@ class Heads:
         reason = self._missing()
         if reason:
             raise NoHeads(f"Live heads can't be shown: {reason}", 503)
-        from headwise.study.visuals import sentence_heads
-
         with self._lock:  # one sentence at a time: each uses all cores
             if self._model is None:
-                from headwise.models.bert_weights import load_bert
-
                 self._model = load_bert("minilm").eval()
             try:
                 return sentence_heads.look(text, self._model)

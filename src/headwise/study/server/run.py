@@ -29,6 +29,10 @@ class NoPort(OSError):
     """No port can be listened on."""
 
 
+class NoPages(OSError):
+    """The pages of a guide can't be kept."""
+
+
 def serve(folders: Sequence[Path], *, port: int | None, profile: str, open_browser: bool, tell: Tell) -> None:
     """Serve the guides in these folders until Ctrl+C.
 
@@ -39,6 +43,7 @@ def serve(folders: Sequence[Path], *, port: int | None, profile: str, open_brows
     Raises:
         GuideError: a guide can't be shown, and was never built before.
         ProgressError: the file of progress can't be used.
+        NoPages: the folder that pages are built in can't be used.
         NoPort: none can be listened on.
     """
     store = Store(progress_file(profile))
@@ -46,7 +51,7 @@ def serve(folders: Sequence[Path], *, port: int | None, profile: str, open_brows
         sites = {}
         for folder in folders:
             tell(f"Getting the pages of {folder.name} ready (the first time takes some seconds)")
-            site = Site(folder, cache_folder(), build, tell)
+            site = _site(folder, cache_folder(), tell)
             sites[site.shown().id] = site
         listening = listen(port, tell)
         with listening:
@@ -59,6 +64,16 @@ def serve(folders: Sequence[Path], *, port: int | None, profile: str, open_brows
     finally:
         store.close()
     tell("Stopped. All progress is kept.")
+
+
+def _site(folder: Path, cache: Path, tell: Tell) -> Site:
+    try:
+        return Site(folder, cache, build, tell)
+    except OSError as error:
+        raise NoPages(
+            f"pages are built in {cache}, and {error.filename or cache} can't be written: "
+            f"{error.strerror or error}. Make room there, and give yourself the right to write"
+        ) from error
 
 
 def run(app: ASGIApp, listening: socket.socket) -> None:

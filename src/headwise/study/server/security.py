@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headwise.study.render.environment import POLICY
-from headwise.study.server.answered import Json, failure
+from headwise.study.server.responses import Json, failure
 
 HOSTS = ("127.0.0.1", "localhost")
 _HOST = re.compile(rf"(?:{'|'.join(re.escape(host) for host in HOSTS)})(?::[0-9]{{1,5}})?")

@@ -1,25 +1,32 @@
 // What a search finds in the index of the guide: by the id of a place of the paper, by symbols, by words.
 
-import { partsOf, pattern, plain, squeezed, symbolic } from './squeeze.js';
+import { normalized, partsOf, pattern, plain, symbolic } from './symbols.js';
 
-// The one id of a place: converters end a paragraph's id with different numbers, which all mean the paragraph.
-export function canonical(anchor) {
-  const found = /^((?:.*\.)?p\d+)\.\d+(?:\..*)?$/.exec(anchor) || /^((?:.*\.)?[FT]\d+)\.\d+(?:\..*)?$/.exec(anchor);
-  return found ? found[1] : anchor;
-}
+// Places that hold no other place. Converters give ids to what lies within them, and end those of paragraphs with
+// different numbers: S3.SS2.SSS2.p1.6, S3.E1.m1.1, S4.T1.4.2.
+const WHOLE = /(?:^|\.)(?:p|F|T|Ex?|abstract|footnote|bib)\d+$/;
+const INNER = /^(?:\.[a-z]*\d+)*$/;
 
 // The text of a query that is meant as the id of a place: typed, or within an address that was copied.
-const idOf = (query) => query.trim().slice(query.trim().lastIndexOf('#') + 1).replace(/[.,;:]+$/, '');
+const idOf = (query) => query.trim().slice(query.trim().lastIndexOf('#') + 1).replace(/[.,;:]+$/, '').toLowerCase();
 
-// What was asked for, if it is the id of a place.
-export function anchorOf(query, anchors) {
-  const text = idOf(query);
+// The place that an id names or, if the paper has none of that id, the nearest one above it; null if there is none.
+export function nearestPlace(query, anchors) {
   const byName = new Map(Object.keys(anchors).map((id) => [id.toLowerCase(), id]));
-  for (const one of [text, canonical(text), canonical(text.replace(/^s(?=\d)/, 'S'))]) {
-    const found = byName.get(one.toLowerCase());
+  for (const parts = idOf(query).split('.'); parts.length; parts.pop()) {
+    const found = byName.get(parts.join('.'));
     if (found) return found;
   }
   return null;
+}
+
+// The place that was asked for: by its id, or by one of what lies within it. So all that `canonical` of
+// headwise.study.content makes one place is one here, too.
+export function anchorOf(query, anchors) {
+  const found = nearestPlace(query, anchors);
+  if (!found) return null;
+  const inner = idOf(query).slice(found.length);
+  return !inner || (WHOLE.test(found) && INNER.test(inner)) ? found : null;
 }
 
 // Does it look like an id, though the paper may have no such place?
@@ -42,8 +49,8 @@ export function find(query, index) {
     const asked = parts.map(pattern);
     return asked.length ? sorted(index.entries, (entry) => ranked(entry, asked, symbols(entry), rate)) : [];
   };
-  const found = bySymbols(squeezed(query).split(/\s+/).filter(Boolean), within);
-  return found.length ? { anchor: null, how: 'symbols', found } : { anchor: null, how: 'parts', found: bySymbols(partsOf(squeezed(query)), alone) };
+  const found = bySymbols(normalized(query).split(/\s+/).filter(Boolean), within);
+  return found.length ? { anchor: null, how: 'symbols', found } : { anchor: null, how: 'parts', found: bySymbols(partsOf(normalized(query)), alone) };
 }
 
 // Blocks that rest on a place come before questions about it, and these before whole pages.
@@ -69,7 +76,7 @@ function made(entry, name, make) {
   return (kept.get(entry)[name] ??= make());
 }
 const texts = (entry) => made(entry, 'texts', () => [plain(entry.title), plain(`${entry.in} ${entry.words} ${entry.sources.join(' ')}`)]);
-const symbols = (entry) => made(entry, 'symbols', () => [squeezed(entry.title), squeezed(entry.words)]);
+const symbols = (entry) => made(entry, 'symbols', () => [normalized(entry.title), normalized(entry.words)]);
 
 const LETTER = /[\p{L}\p{N}]/u, NAME = /[\p{L}\p{N}_^]/u;
 // How a piece of text stands: 3 by itself, 2 at the beginning of a word, 1 within one.
@@ -109,7 +116,7 @@ const LONG = 180;
 
 // A piece of an entry's words around what was asked for.
 export function excerpt(entry, query, how) {
-  const asked = squeezed(query);
+  const asked = normalized(query);
   const start = how === 'symbols' ? symbolStart(entry.words, asked.split(/\s+/), within)
     : how === 'parts' ? symbolStart(entry.words, partsOf(asked), alone) : wordStart(entry.words, wordsOf(query));
   const from = Math.max(0, entry.words.lastIndexOf(' ', Math.max(0, start - 60)) + 1);
@@ -123,11 +130,11 @@ function wordStart(text, words) {
   return found.length ? Math.min(...found) : 0;
 }
 
-// Squeezed text has other places: the first few words are looked for in which the longest symbol is whole.
+// Normalized text has other places: the first few words are looked for in which the longest symbol is whole.
 function symbolStart(text, terms, rate) {
   const asked = pattern(terms.reduce((one, other) => (other.length > one.length ? other : one)));
   for (const { index } of text.matchAll(/\S+/g)) {
-    const near = squeezed(text.slice(index, index + 60));
+    const near = normalized(text.slice(index, index + 60));
     const at = near.search(asked);
     if (at >= 0 && at < 12 && rate(near, asked)) return index;
   }

@@ -1,7 +1,7 @@
 // Grading by a question's key, where no server does: the same as headwise/study/grading.py.
 
 import { Problem } from "./study.js";
-import * as typed from "./typed.js";
+import * as typed from "./answers-text.js";
 
 const SLACK = 1e-9;
 const LONGEST = 200;

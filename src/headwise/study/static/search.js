@@ -1,6 +1,6 @@
 // The search page: words, symbols, or the address of a place in the paper, in whatever way a converter wrote it.
 
-import { anchorOf, canonical, excerpt, find, known, looksLikeId, nearest, wordsOf } from './finding.js';
+import { excerpt, find, known, looksLikeId, nearest, nearestPlace, wordsOf } from './finding.js';
 
 const root = document.documentElement.dataset.root || './';
 const form = document.querySelector('[data-search]');
@@ -48,9 +48,8 @@ function said(query, { anchor, how, found }) {
 // What may have been meant, where nothing was found: each way a link that searches for it.
 function instead(query) {
   if (looksLikeId(query)) {
-    const parts = canonical(query.trim()).split('.');
-    while (parts.length && !anchorOf(parts.join('.'), index.anchors)) parts.pop();
-    return parts.length ? [['The nearest place above it:', [parts.join('.')]]] : [];
+    const above = nearestPlace(query, index.anchors);
+    return above ? [['The nearest place above it:', [above]]] : [];
   }
   const words = wordsOf(query), missing = words.filter((word) => !known(word, index));
   const lines = missing.map((word) => [`For “${word}”, the guide’s nearest words:`, nearest(word, index)]);

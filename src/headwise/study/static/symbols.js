@@ -17,7 +17,7 @@ const marked = (text, marks, as, sign) =>
 // Letters without their marks, all small; 4,000 is 4000.
 export const plain = (text) => text.toLowerCase().normalize('NFKD').replace(/\p{M}/gu, '').replace(/(?<=\d),(?=\d{3}(?!\d))/g, '');
 
-export function squeezed(text) {
+export function normalized(text) {
   let made = marked(marked(text, RAISED, RAISED_AS, '^'), LOWERED, LOWERED_AS, '_');
   made = plain(made)
     .replace(/\\(?:text|math[a-z]+|operatorname)\s*\{([^{}]*)\}/g, '$1').replace(/\\(?:left|right|big+|[,;:! ])/g, '')
@@ -36,13 +36,13 @@ export function squeezed(text) {
   return made.trim();
 }
 
-// The parts of a squeezed formula: h and 8 of h=8.
+// The parts of a normalized formula: h and 8 of h=8.
 export const partsOf = (text) => text.split(/[\s=+·×/<>≈≤≥()[\],]+/).filter(Boolean);
 
 // Does a query ask for a symbol? Then it isn't taken apart into words.
 export const symbolic = (query) => /[_^=√\\{}()[\]/*+·×<>≈≤≥∞\u0370-\u03ff⁰-₟²³¹ᴬ-ᵪ]|\bsqrt\b/u.test(query) || /^\s*(?:alpha|beta|epsilon|omega|theta)[\s\d]*$/i.test(query);
 
-// What finds a symbol in squeezed text: with or without the line of an index between a letter and its number.
+// What finds a symbol in normalized text: with or without the line of an index between a letter and its number.
 export function pattern(term) {
   const escaped = term.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return new RegExp(escaped.replace(/(\p{L})(?=\d)/gu, '$1_?'), 'gu');
