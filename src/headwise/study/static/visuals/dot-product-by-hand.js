@@ -28,7 +28,7 @@ const short = (value) => fixed(value, 2).replace(/\.?0+$/, "");
 const signed = (value) => (value < 0 ? `(${short(value)})` : short(value));
 const large = (value) => (value < 1e5 ? fixed(value, 3) : value.toExponential(2).replace("e+", " × 10^"));
 // The same in at most six letters, for a narrow cell.
-const brief = (value) => (value < 1e5 ? fixed(value, value < 100 ? 3 : value < 1000 ? 1 : 0) : value.toExponential(0).replace("+", ""));
+const brief = (value) => (value < 1e5 ? fixed(value, value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0) : value.toExponential(0).replace("+", ""));
 
 function view(result, inputs, stage) {
   const { tokens, q, k, v } = inputs;
@@ -36,7 +36,7 @@ function view(result, inputs, stage) {
   const count = tokens.length, values = v[0].length, width = q[0].length;
   const narrow = stage.width < 300; // a window of 320 pixels: fewer decimal places, short names of rows
   const names = narrow ? ["1 compare", "2 scale", "3 mask", "4 eˣ", "÷ sum"] : STEPS;
-  const left = narrow ? 68 : 92, sum = narrow ? 48 : stage.width < 480 ? 56 : 88;
+  const left = narrow ? 74 : 92, sum = narrow ? 48 : stage.width < 480 ? 56 : 88;
   const wide = Math.min(150, (stage.width - left - sum) / count), tall = 36, top = 30;
   const second = top + STEPS.length * tall + 34;
   const right = left + count * wide;
@@ -78,7 +78,7 @@ function view(result, inputs, stage) {
   const hidden = svg("g", { "aria-hidden": "true" },
     columnLabels(tokens, { x: left, y: 20, wide }),
     label(right + sum / 2, 20, "sum", { class: "v-text v-soft v-center" }),
-    ...names.map((name, step) => label(left - 8, top + (step + 0.5) * tall, name, { class: "v-text v-end v-middle" })),
+    ...names.map((name, step) => label(left - (narrow ? 4 : 8), top + (step + 0.5) * tall, name, { class: "v-text v-end v-middle" })),
     label(right + sum / 2, top + 3.5 * tall, (sum < 76 ? brief : large)(total), { class: "v-text v-center v-middle" }),
     label(right + sum / 2, top + 4.5 * tall, "1", { class: "v-text v-center v-middle" }),
     label(narrow ? 0 : left, second - 10, "5 mix: weight × value", { class: "v-text v-soft" }),
