@@ -15,15 +15,18 @@ def publish(
     guide: Annotated[Path, typer.Argument(metavar="GUIDE", help="The guide's folder.")],
     note: Annotated[str, typer.Option("--note", metavar="TEXT", help="What changed, in a sentence.")],
 ) -> None:
-    """Freeze a guide as its next version, which stays as it is for ever."""
+    """Freeze a guide as its next version, which stays as it is for ever. One that is the same as its newest
+    version is refused."""
     with one_line_errors():
         from headwise.study.content import load_guide  # only now: it takes a while to import
         from headwise.study.errors import GuideError
-        from headwise.study.publishing import publish_guide, refuse_faults
+        from headwise.study.publishing import publish_guide, refuse_faults, refuse_unchanged
 
         try:
             refuse_faults(guide)
-            version = publish_guide(load_guide(guide), note)
+            loaded = load_guide(guide)
+            refuse_unchanged(loaded)
+            version = publish_guide(loaded, note)
         except GuideError as error:
             raise first_fault(error, guide) from error
         except OSError as error:

@@ -8,8 +8,10 @@ import typer
 
 from headwise.cli.errors import UserError
 from headwise.cli.study_build import first_fault
+from headwise.study.content import no_guide
 from headwise.study.errors import GuideError
 from headwise.study.progress import ProgressError
+from headwise.study.server.ports import BLOCKED
 from headwise.study.server.run import PORT, NoPages, NoPort
 from headwise.study.server.run import serve as run
 from headwise.study.visuals.facts import guide_folder
@@ -26,8 +28,9 @@ def serve(guides: list[Path], *, port: str | None, browser: bool, profile: str) 
     try:
         folders = guides or [guide_folder()]
         for folder in folders:
-            if not (folder / "guide.toml").is_file():
-                raise UserError(f"--guide {folder}: there is no guide.toml in it: name the folder of a guide")
+            none = no_guide(folder)
+            if none is not None:
+                raise UserError(f"--guide {none}")
         run(folders, port=wanted, profile=profile, open_browser=browser, tell=typer.echo)
     except GuideError as error:
         raise first_fault(error, next(one for one in folders if error.file.startswith(str(one)))) from None
@@ -37,6 +40,11 @@ def serve(guides: list[Path], *, port: str | None, browser: bool, profile: str) 
 
 def _port(given: str) -> int:
     if given.isascii() and given.isdigit() and int(given) <= 65535:
+        if int(given) in BLOCKED:
+            raise UserError(
+                f"--port {given}: browsers open no page at this port, which belongs to another service: take "
+                f"another one, such as --port {PORT}, or --port 0 for any that is free"
+            )
         return int(given)
     raise UserError(
         f"--port {given}: a port is a whole number from 1 to 65535, or 0 for any that is free, such as "

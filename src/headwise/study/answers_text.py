@@ -12,6 +12,9 @@ import unicodedata
 LONGEST = 200
 """Characters of a typed answer: no right answer is longer."""
 
+SHOWN = 60
+"""Characters of an answer that a message repeats."""
+
 NUMBER_EXAMPLES = ("1234", "0.987", "6e-5", "3^7")
 SHAPE_EXAMPLE = "6, 28, 496"
 """What messages and labels give as examples, which must be nobody's answer: `headwise study check` warns of a
@@ -90,9 +93,14 @@ def number(text: str, unit: str = "") -> float:
     except (ValueError, OverflowError, ZeroDivisionError):
         value = math.nan
     if not math.isfinite(value):
-        rest = f", or with its unit ({unit})" if unit else ""
-        raise NotAnAnswer(f"“{given}” is no number: write it as {_NUMBERS}{rest}.")
+        rest = f"alone or with the unit of this question, {unit}" if unit else "without words or a unit"
+        raise NotAnAnswer(f"“{_shortened(given)}” is no number: write it as {_NUMBERS}, {rest}.")
     return value
+
+
+def _shortened(text: str) -> str:
+    """What was typed as a message repeats it."""
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
 def _product(text: str) -> float:
@@ -154,5 +162,5 @@ def shape(text: str) -> list[int]:
         return []
     parts = [part for part in re.split("[ ,;*x]+", bare) if part]
     if not parts or any(not re.fullmatch("[0-9]{1,12}", part) for part in parts):
-        raise NotAnAnswer(f"“{given[:60]}” is no shape: write its sizes, such as {SHAPE_EXAMPLE}.")
+        raise NotAnAnswer(f"“{_shortened(given)}” is no shape: write its sizes, such as {SHAPE_EXAMPLE}.")
     return [int(part) for part in parts]

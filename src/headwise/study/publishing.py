@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import datetime
 from pathlib import Path
 
@@ -22,6 +23,28 @@ def refuse_faults(folder: Path) -> None:
     errors = [fault.error for fault in check_guide(folder) if not fault.warning]
     if errors:
         raise GuideError.of(errors)
+
+
+def refuse_unchanged(guide: Guide) -> None:
+    """Refuse a guide that says what its newest version says, letter by letter: a version more would tell
+    readers of a change that there isn't. A guide without versions is never refused.
+
+    Raises:
+        GuideError: nothing has changed, or the newest version can't be read.
+    """
+    known = versions.published(guide.folder)
+    if not known:
+        return
+    newest = known[-1]
+    was = versions.manifest(guide.folder, newest.number)
+    made = render_content(guide, "static", version=newest)  # as it would have been published then
+    same = {name: hashlib.sha256(content).hexdigest() for name, content in made.items()} == was.files
+    if same and was.places == {activity.id: activity.places() for activity in guide.activities.values()}:
+        raise GuideError(
+            f"nothing is published: the guide is the same, page by page, as its version {newest.number} of "
+            f"{newest.published[:10]}; change something first",
+            str(guide.folder),
+        )
 
 
 def publish_guide(guide: Guide, note: str, now: datetime | None = None) -> Version:

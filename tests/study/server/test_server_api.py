@@ -85,7 +85,10 @@ def test_orders_and_several_choices(server, kept_guide):
 
 def test_what_cannot_be_graded_is_no_attempt(server):
     for question, given, says in (
-        ("how-many", "many", "“many” is no number"),
+        ("how-many", "many", "“many” is no number: write it as"),
+        ("how-many", "12 lamps", "alone or with the unit of this question, heads."),
+        ("how-many", "x" * 150, f"“{'x' * 59}…” is no number"),
+        ("what-shape", "x" * 150, f"“{'x' * 59}…” is no shape"),
         ("how-many", "", "Write a number first"),
         ("how-wide", [], "Choose an answer first"),
         ("how-wide", ["abcdef"], "reload"),
@@ -97,6 +100,13 @@ def test_what_cannot_be_graded_is_no_attempt(server):
         assert says in body["message"]
         assert "SECRET" not in json.dumps(body)
     assert server.get("/api/progress")[2]["answers"] == {}
+
+
+def test_an_answer_that_is_too_long_is_told_in_one_plain_line(server):
+    status, _, body = answer(server, "how-many", "7" * 5000)
+    assert status == 422
+    assert body["message"] == "The answer has 5,000 characters, and at most 1,000 can be kept: shorten it."
+    assert "longer than 200 characters" in answer(server, "how-many", "7" * 999)[2]["message"]
 
 
 # cpinitiative/usaco-guide#2155

@@ -74,7 +74,11 @@ def test_it_serves_until_it_is_told_to_stop(kept_guide, environment, ending, tmp
         (["--port", "abc"], "--port abc: a port is a whole number"),
         (["--port", "-1"], "--port -1: a port is a whole number"),
         (["--port", "²"], "--port ²: a port is a whole number"),
-        (["--guide", "{tmp}"], "there is no guide.toml"),
+        (["--port", "6000"], "--port 6000: browsers open no page at this port"),
+        (["--port", "25"], "--port 25: browsers open no page at this port"),
+        (["--guide", "{tmp}"], "{tmp}/guide.toml: a guide needs this file, and there is none"),
+        (["--guide", "{tmp}/nowhere"], "{tmp}/nowhere: there is no such folder"),
+        (["--guide", "{guide}/guide.toml"], "{guide}/guide.toml: this is a file, and a guide is a folder"),
         (["--profile", "../x", "--no-browser", "--guide", "{guide}"], "profile '../x'"),
         (["--port", "5", "export"], "belong to `headwise study`"),
         (["export", "--profile", "nobody"], "has no progress yet"),
@@ -91,7 +95,7 @@ def test_mistakes_are_told_in_one_line(kept_guide, environment, tmp_path, words,
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert line.startswith("headwise: ")
-    assert says in line
+    assert says.format(tmp=tmp_path, guide=kept_guide.folder) in line
 
 
 def test_pages_that_cannot_be_kept_are_told_in_one_line(kept_guide, environment, tmp_path):

@@ -283,6 +283,28 @@ def test_the_command_tells_a_refusing_disk_in_one_line(guide, monkeypatch):
     assert "guide.toml: Read-only file system" in result.output.replace("\n", "")
 
 
+def test_the_command_makes_no_second_version_of_the_same_guide(guide, monkeypatch):
+    from headwise.cli.app import app
+
+    monkeypatch.setattr(publishing, "check_guide", lambda folder: [])
+
+    def publish(note):
+        result = CliRunner().invoke(app, ["study", "publish", str(guide.folder), "--note", note])
+        return result.exit_code, " ".join(result.output.split())
+
+    assert publish("The first one")[0] == 0  # nothing was ever published
+    day = versions.published(guide.folder)[0].published[:10]
+    code, said = publish("Something else, it says")
+    assert code == 2
+    assert f"nothing is published: the guide is the same, page by page, as its version 1 of {day}" in said
+    assert versions.numbers(guide.folder) == [1]
+    write_guide(guide.folder, first=FIRST.replace("Four linears", "Four projections"))
+    store_formulas(guide.folder)
+    assert publish("Other words")[0] == 0
+    assert publish("Other words")[0] == 2
+    assert versions.numbers(guide.folder) == [1, 2]
+
+
 OUTSIDE = [
     "../escaped",
     "/tmp/escaped",

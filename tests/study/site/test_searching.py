@@ -156,6 +156,24 @@ def test_words_that_stand_apart_are_offered_one_by_one(visit):
     assert page.locator("[data-search-instead] a").all_inner_texts() == ["joined"]
 
 
+def test_a_word_that_is_asked_twice_is_offered_once(visit):
+    page = visit().open("search/?q=%3Cjoined%3Ezebra(1)%3C/joined%3E")
+    until(page, "document.querySelector('[data-search-told]').textContent.includes('Nothing')")
+    offered = page.locator("[data-search-instead] a").all_inner_texts()
+    assert "joined" in offered
+    assert len(offered) == len(set(offered))
+
+
+def test_the_address_holds_what_is_asked(visit):
+    page = visit().open("search/")
+    search(page, "joined heads")
+    page.keyboard.press("Enter")  # before the pause after which typing is taken
+    assert page.url.endswith("?q=joined%20heads")
+    page.reload()
+    page.wait_for_selector(".result")
+    assert page.get_by_role("searchbox", name="Search for").input_value() == "joined heads"
+
+
 def test_a_place_that_the_paper_has_not_leads_to_the_one_above(visit):
     page = visit().open("search/?q=S3.SS2.SSS2.p9")
     until(page, "document.querySelector('[data-search-told]').textContent.includes('no place')")

@@ -253,6 +253,30 @@ def test_lessons_cards_and_tables_can_be_read_without_scripts(visit):
     assert page.locator("#see-mask table").count() == 1
 
 
+@pytest.mark.parametrize("scripts", [False, True])
+def test_controls_are_shown_only_where_their_script_runs(visit, scripts):
+    page = visit(java_script_enabled=scripts).open("first/")
+    page.locator("#see-mask").scroll_into_view_if_needed()
+    if scripts:
+        page.locator("#see-mask .visual[data-live=yes]").wait_for()
+    assert page.locator("#see-mask .controls").is_visible() == scripts
+
+
+def test_names_and_buttons_fit_a_narrow_window(visit):
+    page = visit(viewport={"width": 320, "height": 800}).open("first-quiz/")
+    assert page.get_by_role("link", name="Activities", exact=True).is_visible()
+    up, down = (page.locator("button.move", has_text=name).first.bounding_box() for name in ("Up", "Down"))
+    assert down["x"] - up["x"] - up["width"] >= 4
+    assert (
+        page.locator("button.move").first.evaluate(
+            "(one) => { const range = document.createRange(); range.selectNodeContents(one);"
+            " const [box, text] = [one.getBoundingClientRect(), range.getBoundingClientRect()];"
+            " return Math.abs(box.top + box.bottom - text.top - text.bottom) / 2; }"
+        )
+        < 2
+    )
+
+
 def test_a_link_into_a_folded_solution_opens_it(visit):
     page = visit().open("first/#try-solution")
     assert page.locator("#try-solution").evaluate("(one) => one.open")

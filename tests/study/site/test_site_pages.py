@@ -10,7 +10,7 @@ import pytest
 from markupsafe import Markup
 
 from headwise.study.render.environment import POLICY
-from headwise.study.render.maker import spoken
+from headwise.study.render.maker import grouped, spoken
 from headwise.study.site import STATIC, render_site
 
 
@@ -108,6 +108,34 @@ def test_each_block_shows_its_sources(static):
     assert "“a few words of it”" in block
     later = page[page.index('id="after"') : page.index('id="simple"')]
     assert "it came later" in later
+
+
+def test_without_scripts_a_question_says_that_it_needs_one(static, served):
+    said = re.compile(r"<noscript><p[^>]*>[^<]*checked by a script, which your browser doesn’t run")
+    for files in (static, served):
+        assert said.search(files["first-quiz/index.html"].decode())
+        assert said.search(files["first/index.html"].decode())  # a question within a lesson
+
+
+def test_places_that_use_a_source_can_be_told_apart(static):
+    page = static["sources/index.html"].decode()
+    lists = re.findall(r'<details class="used">.*?</details>', page, re.DOTALL)
+    several = [re.findall(r'<a href="[^"]*">([^<]*)</a>', one) for one in lists]
+    assert max(map(len, several)) > 3
+    for texts in several:
+        assert len(texts) == len(set(texts))
+    assert "First steps: Four linears" in page
+
+
+def test_whole_numbers_to_choose_from_have_commas():
+    assert [grouped(text) for text in ("8", "1024", "37000", "0.5", "d_ff", "²")] == [
+        "8",
+        "1,024",
+        "37,000",
+        "0.5",
+        "d_ff",
+        "²",
+    ]
 
 
 def test_callouts_say_in_words_what_they_are(static):

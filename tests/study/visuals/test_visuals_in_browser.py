@@ -232,6 +232,38 @@ def test_words_and_numbers_of_the_hand_example_can_be_changed(show):
     page.page.fill("[aria-label='key of word 2, number 1']", "44")
     assert page.page.get_attribute("[aria-label='key of word 2, number 1']", "aria-invalid") == "true"
     assert page.table()[1][:2] == ["dog", "0.00"]
+    told = page.page.locator(".v-wrong")
+    for given in ("44", "", "1e3"):
+        page.page.fill("[aria-label='key of word 2, number 1']", given)
+        assert told.inner_text() == (
+            "The key of word 2, number 1: write a number from −9 to 9; until then the picture keeps −3."
+        )
+    described = page.page.get_attribute("[aria-label='key of word 2, number 1']", "aria-describedby")
+    assert described == told.get_attribute("id")
+    page.page.fill("[aria-label='key of word 2, number 1']", "2")
+    assert told.inner_text() == ""
+
+
+# In a frame of 246 pixels, as the page of a window of 320 pixels has it.
+LETTERS = """() => {
+  const boxes = [...document.querySelectorAll("figure svg text")]
+    .map((one) => ({ text: one.textContent, box: one.getBoundingClientRect() }));
+  const over = (one, other) => one.left < other.right - 1 && other.left < one.right - 1
+    && one.top < other.bottom - 4 && other.top < one.bottom - 4;
+  return boxes.flatMap(({ text, box }, place) =>
+    boxes.slice(place + 1).filter((other) => over(box, other.box)).map((other) => `${text} | ${other.text}`));
+}"""
+
+
+@pytest.mark.parametrize("given", ["1", "9"])
+def test_no_letters_of_the_steps_run_into_others_in_a_narrow_window(show, given):
+    page = show("dot_product_by_hand", viewport={"width": 320, "height": 900})
+    page.page.evaluate("document.querySelector('figure').style.setProperty('width', '246px')")
+    page.settled()
+    for key in (1, 2, 3):
+        page.page.fill(f"[aria-label='key of word {key}, number 1']", given)
+    page.settled()
+    assert page.page.evaluate(LETTERS) == []
 
 
 def test_points_are_chosen_by_arrow_keys(show):
@@ -305,6 +337,17 @@ def test_a_sentence_of_ones_own_is_asked_of_the_server_alone(show, visual_site):
     page.page.wait_for_selector("text=17 tokens read.")
     page.page.wait_for_selector("caption:has-text('w9')", state="attached")
     assert asked == [{"text": "a lamp"}]
+
+
+def test_an_empty_sentence_is_asked_for_and_the_limit_is_told(show):
+    page = show("sentence_heads", live=True).page
+    page.wait_for_selector("text=Look at this sentence")
+    assert page.locator(".v-limit").inner_text().startswith(f"Up to {sentence_heads.MOST} tokens")
+    page.fill("[name=text]", "  ")
+    page.click("text=Look at this sentence")
+    said = page.locator(".v-live [role=status]").inner_text()
+    assert said.startswith(f"Write a sentence first: up to {sentence_heads.MOST} tokens")
+    assert page.evaluate("document.activeElement.name") == "text"
 
 
 def test_a_server_that_refuses_is_told_and_the_sentence_stays(show, visual_site):

@@ -73,6 +73,7 @@ class Finish {
       const bool empty = t == -__builtin_inff();
       bad_[i] = !(empty || (t < 1e30f && t > -1e30f)) || w != w || w > 1e30f;
       if (empty && softmax_.sum[i] != 0) bad_[i] = true;  // NaN among its scores, none of them above -inf
+      if (empty && a_.sinks) lse_[i] = a_.sinks[rows_.head[i]];  // to the bit: nothing is added to it
     }
   }
 

@@ -4,7 +4,7 @@ from headwise.study.content.cards import Card, Deck
 from headwise.study.content.facts import Fact
 from headwise.study.content.guide import Activity, Guide, Part
 from headwise.study.content.lesson import Block, Lesson
-from headwise.study.content.load import load_guide, read_guide
+from headwise.study.content.load import load_guide, no_guide, read_guide
 from headwise.study.content.quiz import Item, Mistake, Option, Question, Quiz
 from headwise.study.content.resources import Resource, Resources
 from headwise.study.content.sources import Anchor, Paper, Source, canonical
@@ -35,5 +35,6 @@ __all__ = [
     "Visual",
     "canonical",
     "load_guide",
+    "no_guide",
     "read_guide",
 ]

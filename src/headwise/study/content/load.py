@@ -48,19 +48,26 @@ def read_guide(folder: Path | str) -> tuple[Guide | None, list[GuideError]]:
     return _Reading(Path(folder)).read()
 
 
+def no_guide(folder: Path) -> GuideError | None:
+    """Why a folder that was named can be no guide's; None where it holds a guide.toml."""
+    if not folder.exists():
+        return GuideError("there is no such folder", str(folder))
+    if not folder.is_dir():
+        return GuideError("this is a file, and a guide is a folder", str(folder))
+    if not (folder / "guide.toml").exists():
+        return GuideError("a guide needs this file, and there is none", str(folder / "guide.toml"))
+    return None
+
+
 class _Reading:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.errors: list[GuideError] = []
 
     def read(self) -> tuple[Guide | None, list[GuideError]]:
-        if not self.folder.is_dir():
-            what = (
-                "this is a file, and a guide is a folder"
-                if self.folder.exists()
-                else "there is no such folder"
-            )
-            return None, [GuideError(what, str(self.folder))]
+        none = no_guide(self.folder)
+        if none is not None:
+            return None, [none]
         file = self._toml("guide.toml")
         if file is None:
             return None, self.errors

@@ -88,6 +88,8 @@ def check_given(value: object) -> str | list[str]:
         names = [one for one in value if isinstance(one, str) and len(one) <= 64]
         if len(names) == len(value):
             return [_whole_characters(name) for name in names]
+    if isinstance(value, str):
+        raise Refused(f"The answer has {len(value):,} characters, and at most 1,000 can be kept: shorten it.")
     raise Refused("given: a text of 1000 characters or less, or a list of names of options, is wanted")
 
 

@@ -12,10 +12,13 @@ from headwise.study.content.facts import Fact
 from headwise.study.keys import Key, shown_options
 from headwise.study.render.maker import Maker, plain
 from headwise.study.render.pages import Pages, Version
+from headwise.study.render.reading import ReadMaths
 from headwise.study.render.uses import Place, Uses
 from headwise.study.render.views import Link
 
 _TOP = re.compile(r"(S\d+|A\d+|Sx\d+|bib|footnote|[a-z]+)")
+OPENING = 7
+"""Words of a block without a title that stand for one."""
 _NAMES = {"abstract": "Abstract", "bib": "References", "footnote": "Footnotes", "p": "Front matter"}
 
 
@@ -32,15 +35,25 @@ class Indexes:
         self._pages = pages
         self._maker = maker
         self._used = used
+        self._reader = Maker(guide, maths=ReadMaths())  # formulas as one types them
 
     def _links(self, places: list[Place]) -> list[Link]:
-        return [
-            Link(
-                plain(self._maker.inline(one.title, links=False)),
-                f"../{one.activity}/" + (f"#{one.name}" if one.name else ""),
-            )
-            for one in places
+        """Links whose texts differ, also where places have the same title."""
+        texts = [self._named(one) for one in places]
+        numbered = [
+            f"{text} ({texts[: place + 1].count(text)})" if texts.count(text) > 1 else text
+            for place, text in enumerate(texts)
         ]
+        return [
+            Link(text, f"../{one.activity}/" + (f"#{one.name}" if one.name else ""))
+            for text, one in zip(numbered, places, strict=True)
+        ]
+
+    def _named(self, place: Place) -> str:
+        title = plain(self._maker.inline(place.title, links=False))
+        words = plain(self._reader.text(place.body, place.file, place.line)).split() if place.body else []
+        begins = " ".join(words[:OPENING]) + (" …" if len(words) > OPENING else "")
+        return f"{title}: “{begins}”" if begins else title
 
     def sources(self) -> str:
         """Every source, in the paper's order."""

@@ -320,7 +320,13 @@ def _choice(option: object, value: object) -> tuple[str, str, bool]:
     if isinstance(option, dict):
         given = option.get("value", option.get("label"))
         return str(given), str(option.get("label", given)), given == value
-    return str(option), str(option), option == value
+    text = str(option)
+    return text, grouped(text), option == value
+
+
+def grouped(text: str) -> str:
+    """A whole number with commas from 1,000 on, as facts of a guide have it; other texts as they are."""
+    return f"{int(text):,}" if text.isascii() and text.isdigit() else text
 
 
 def attributes(given: dict[str, str]) -> Markup:

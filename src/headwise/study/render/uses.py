@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headwise.study.content import Deck, Guide, Lesson, Quiz, Visual, canonical
+from headwise.study.content import Block, Deck, Guide, Lesson, Quiz, Visual, canonical
 from headwise.study.render.fill import NAMED
 
 _SYMBOL = re.compile(r"\]\(symbol:([\w.]+)\)")
@@ -16,11 +16,20 @@ _SOURCE = re.compile(r"\]\(source:([\w.]+)\)")
 
 @dataclass(frozen=True)
 class Place:
-    """A block, question, card or visual. `name` is its id within the activity; "" for the whole."""
+    """A block, question, card or visual.
+
+    Attributes:
+        name: its id within the activity; "" for the whole.
+        body, file, line: the Markdown of a block without a title, and where it stands: how it begins tells it
+            from others.
+    """
 
     activity: str
     name: str
     title: str
+    body: str = ""
+    file: str = ""
+    line: int = 0
 
 
 @dataclass(frozen=True)
@@ -53,11 +62,19 @@ def _add(places: list[Place], place: Place) -> None:
         places.append(place)
 
 
+def _place(lesson: Lesson, block: Block) -> Place:
+    if block.title:
+        return Place(lesson.id, block.id, f"{lesson.title}: {block.title}")
+    if block.kind == "solution":  # how it begins might tell it
+        return Place(lesson.id, block.id, f"{lesson.title}: a solution")
+    return Place(lesson.id, block.id, lesson.title, block.body, lesson.file, block.body_line or block.line)
+
+
 def _all(guide: Guide) -> Iterator[tuple[Place, list[str], list[str], list[str]]]:
     for activity in guide.activities.values():
         if isinstance(activity, Lesson):
             for block in activity.walk():
-                place = Place(activity.id, block.id, block.title or activity.title)
+                place = _place(activity, block)
                 yield place, block.sources, [block.title, block.body, block.reason], block.symbols
         elif isinstance(activity, Quiz):
             for number, question in enumerate(activity.questions, start=1):

@@ -93,7 +93,7 @@ class Api:
             except (ValueError, RecursionError) as error:
                 if path == "/import":
                     return failure(
-                        422, "bad-import", f"The file is no whole JSON file ({error}): nothing changed."
+                        422, "bad-import", f"The file is no whole JSON file ({error}): nothing was changed."
                     )
                 return failure(422, "refused", f"This is no JSON: {error}")
             if not isinstance(body, dict):

@@ -50,7 +50,7 @@ def serve(folders: Sequence[Path], *, port: int | None, profile: str, open_brows
     try:
         sites = {}
         for folder in folders:
-            tell(f"Getting the pages of {folder.name} ready (the first time takes some seconds)")
+            tell(f"Getting the pages of {folder.name} ready (the first time takes up to a minute)")
             site = _site(folder, cache_folder(), tell)
             sites[site.shown().id] = site
         listening = listen(port, tell)

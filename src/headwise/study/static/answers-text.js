@@ -4,6 +4,7 @@
 import { Problem } from "./study.js";
 
 const LONGEST = 200;
+const SHOWN = 60; // characters of an answer that a message repeats
 // Nobody's answers: see answers_text.py.
 const NUMBER_EXAMPLES = "1234, 0.987, 6e-5 or 3^7";
 const SHAPE_EXAMPLE = "6, 28, 496";
@@ -20,6 +21,12 @@ const clean = (text) => strip(text.replace(BLANKS, " "));
 // Raised signs after a ^, so that 10⁻⁹ is 10^-9.
 const lowered = (text) => text.replace(/[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]+/g, (run) => `^${[...run].map((one) => LOWERED[RAISED.indexOf(one)]).join("")}`);
 const notAnAnswer = (message) => new Problem("not-an-answer", message);
+
+// What was typed as a message repeats it.
+function shortened(text) {
+  const letters = [...text];
+  return letters.length <= SHOWN ? text : `${letters.slice(0, SHOWN - 1).join("")}…`;
+}
 
 export function words(text) {
   let given = signs(lowered([...text].slice(0, LONGEST * 4).join(""))).replaceAll("∞", "infinity");
@@ -50,8 +57,8 @@ export function number(text, unit = "") {
   spelt = strip(spelt).replace(/(?<=[0-9]) *x *(?=[0-9])/g, "*");
   const value = factor * product(spelt);
   if (!Number.isFinite(value)) {
-    const rest = unit ? `, or with its unit (${unit})` : "";
-    throw notAnAnswer(`“${given}” is no number: write it as ${NUMBER_EXAMPLES}${rest}.`);
+    const rest = unit ? `alone or with the unit of this question, ${unit}` : "without words or a unit";
+    throw notAnAnswer(`“${shortened(given)}” is no number: write it as ${NUMBER_EXAMPLES}, ${rest}.`);
   }
   return value;
 }
@@ -95,7 +102,7 @@ export function shape(text) {
   if (!bare && strip(inner)) return [];
   const parts = bare.split(/[ ,;*x]+/).filter(Boolean);
   if (!parts.length || parts.some((part) => !/^[0-9]{1,12}$/.test(part))) {
-    throw notAnAnswer(`“${[...given].slice(0, 60).join("")}” is no shape: write its sizes, such as ${SHAPE_EXAMPLE}.`);
+    throw notAnAnswer(`“${shortened(given)}” is no shape: write its sizes, such as ${SHAPE_EXAMPLE}.`);
   }
   return parts.map(Number);
 }

@@ -3,7 +3,7 @@
 import { backend } from "./backend.js";
 import { Ordering } from "./ordering.js";
 import { safe } from "./safe.js";
-import { day, draft, make, makeId, makeSeed, page, shuffled } from "./study.js";
+import { day, draft, make, makeId, makeSeed, page, sentence, shuffled } from "./study.js";
 
 export class Question {
   constructor(form) {
@@ -110,10 +110,10 @@ export class Question {
       this.hold(null);
       this.grade(result);
     } catch (error) {
-      this.submit.disabled = false;
+      this.submit.disabled = this.submit.classList.contains("unseen");
       const kept = error.name === "not-an-answer";
       this.feedback.className = kept ? "feedback" : "feedback not-saved";
-      this.feedback.replaceChildren(make("p", {}, error.message, kept ? "" : " Your answer is still in the form."));
+      this.feedback.replaceChildren(make("p", {}, kept ? error.message : `${sentence(error.message)} Your answer is still in the form.`));
     }
     if (focus) this.feedback.focus();
   }

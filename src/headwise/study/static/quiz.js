@@ -2,7 +2,7 @@
 
 import { backend, progress } from "./backend.js";
 import { Question } from "./question.js";
-import { make, many, tell } from "./study.js";
+import { draft, make, many, page, tell } from "./study.js";
 
 const questions = [...document.querySelectorAll("form[data-question]")].map((form) => new Question(form));
 
@@ -16,12 +16,14 @@ async function restore() {
   }
   if (!backend.keeps()) tell("storage", backend.gone);
   for (const question of questions) question.restore(found.answers[question.id] ?? {}, found.profile);
-  for (const sheet of sheets) sheet.count();
+  for (const sheet of sheets) sheet.restore(found.profile);
 }
 
 // All questions of a quiz together: how far the learner is, and a way to check everything at once.
 class Sheet {
   constructor(section) {
+    this.id = section.dataset.quiz;
+    this.profile = null; // not known before progress has arrived
     this.questions = questions.filter((question) => section.contains(question.form));
     this.score = make("p", { class: "quiz-score", role: "status" });
     this.together = make("button", { type: "button", "aria-pressed": "false", onclick: () => this.toggle() }, "Answer everything, then check at once");
@@ -34,8 +36,24 @@ class Sheet {
     this.count();
   }
 
+  // As drafts of answers, the way of answering is kept in the tab: going to another page and back changes nothing.
+  get key() { return `${this.profile}/${page.guide}/${this.id}/together`; }
+  restore(profile) {
+    this.profile = profile;
+    if (this.chosen) this.hold();
+    else if (draft.read(this.key)) this.set(true);
+    this.count();
+  }
+  hold() { if (this.profile !== null) draft.write(this.key, this.on || null); }
+  get on() { return this.together.getAttribute("aria-pressed") === "true"; }
+
   toggle() {
-    const on = this.together.getAttribute("aria-pressed") !== "true";
+    this.chosen = true; // by the learner, on this page
+    this.set(!this.on);
+    this.hold();
+  }
+
+  set(on) {
     this.together.setAttribute("aria-pressed", String(on));
     this.end.hidden = !on;
     for (const question of this.questions) question.alone(!on);
@@ -54,11 +72,22 @@ class Sheet {
     const open = this.questions.filter((question) => question.open && question.touched());
     for (const question of open) await question.send({ focus: false });
     this.submit.disabled = false;
+    const unread = open.filter((question) => question.result === null); // each says itself what is wrong with it
     const graded = this.questions.filter((question) => question.result !== null);
     const right = graded.filter((question) => question.result.correct).length;
-    const left = this.questions.length - graded.length;
-    this.outcome.textContent = `${right} of ${this.questions.length} right.${left ? ` ${left} not answered yet.` : ""}`;
+    const left = this.questions.length - graded.length - unread.length;
+    this.outcome.replaceChildren(
+      `${right} of ${this.questions.length} right.${left ? ` ${left} not answered yet.` : ""}`,
+      ...(unread.length ? [" Not graded, for the reason said there: ", ...unread.flatMap((question, place) => [place ? ", " : "", this.link(question)]), "."] : []),
+    );
     this.outcome.focus();
+  }
+
+  // Leads to what is said about a question's answer.
+  link(question) {
+    const name = `question ${this.questions.indexOf(question) + 1}`;
+    const follow = (event) => { event.preventDefault(); question.feedback.focus(); };
+    return make("a", { href: `#${encodeURIComponent(question.id)}`, onclick: follow }, name);
   }
 }
 

@@ -51,7 +51,7 @@ function instead(query) {
     const above = nearestPlace(query, index.anchors);
     return above ? [['The nearest place above it:', [above]]] : [];
   }
-  const words = wordsOf(query), missing = words.filter((word) => !known(word, index));
+  const words = [...new Set(wordsOf(query))], missing = words.filter((word) => !known(word, index));
   const lines = missing.map((word) => [`For “${word}”, the guide’s nearest words:`, nearest(word, index)]);
   if (words.length > 1 && words.length > missing.length) lines.push(['No place has all of it. One word alone:', words.filter((word) => !missing.includes(word))]);
   return lines.filter(([, ways]) => ways.length);
@@ -93,22 +93,29 @@ async function show(query, open) {
   }
 }
 
+// The address holds what is asked, so that a reload and a link ask it again.
+const keep = (query) => history.replaceState(null, '', query ? `?q=${encodeURIComponent(query)}` : location.pathname);
+
 if (form) {
   let waiting = 0;
   field.addEventListener('input', () => {
     clearTimeout(waiting);
     waiting = setTimeout(() => {
-      history.replaceState(null, '', field.value ? `?q=${encodeURIComponent(field.value)}` : location.pathname);
+      keep(field.value);
       show(field.value, false);
     }, 120);
   });
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     clearTimeout(waiting);
+    keep(field.value);
     show(field.value, true);
   });
   const asked = new URLSearchParams(location.search).get('q');
-  if (field.value) show(field.value, false); // typed before this script was there
+  if (field.value) { // typed before this script was there
+    keep(field.value);
+    show(field.value, false);
+  }
   else if (asked) {
     field.value = asked;
     show(asked, true);

@@ -6,9 +6,9 @@ import { make, many, page } from "./study.js";
 
 // `again` shows what is kept anew, after everything was erased.
 export function settingsForm(place, found, again) {
-  const { part, save } = moving();
+  const { part, save, clear } = moving();
   place.classList.add("settings");
-  place.replaceChildren(whose(found), choices(found.settings), part, erasing(found, save, again));
+  place.replaceChildren(whose(found), choices(found.settings), part, erasing(found, save, () => { clear(); return again(); }));
 }
 
 function whose(found) {
@@ -63,7 +63,8 @@ function moving() {
       const { added } = await backend.imported(await chosen.text());
       const kinds = ["reviews", "answers", "marks"].map((kind) => many(added[kind], kind.slice(0, -1)));
       const ahead = added.ahead ? ` ${many(added.ahead, "entry", "entries")} of later than now ${added.ahead === 1 ? "counts" : "count"} from now: if the clock of this computer is behind, set it right and import the file again.` : "";
-      say(`Added ${kinds.join(", ")}; ${many(added.known, "entry was", "entries were")} there already.${ahead}`);
+      const known = added.known ? `; ${many(added.known, "entry was", "entries were")} there already` : "";
+      say(`Added ${kinds.join(", ")}${known}.${ahead}`);
     } catch (error) {
       say(error.message);
     }
@@ -75,7 +76,7 @@ function moving() {
     make("p", {}, make("label", { for: "import-file" }, "A file to import"), " ", file, " ", load),
     make("p", { class: "settings-help" }, "An import adds what is missing and replaces nothing but the settings. A broken file changes nothing."),
     told);
-  return { part, save };
+  return { part, save, clear: () => say("") };
 }
 
 function download(text) {

@@ -60,6 +60,9 @@ export const day = (at) => new Date(at).toLocaleDateString(page.language, { day:
 export const time = (at) => new Date(at).toLocaleTimeString(page.language, { hour: "2-digit", minute: "2-digit" });
 export const many = (count, one, more = `${one}s`) => `${count} ${count === 1 ? one : more}`;
 
+// A message that another sentence can follow.
+export const sentence = (text) => (/[.!?…]$/.test(text) ? text : `${text}.`);
+
 const messages = new Map();
 // Pages frozen by an earlier headwise lack the role; a region is heard only if it was one before its text came.
 document.querySelector("[data-told]")?.setAttribute("role", "status");

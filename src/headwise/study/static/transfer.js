@@ -37,7 +37,7 @@ const bad = (message) => new Problem("bad-import", `${message} Nothing was chang
 // Values that may be kept, by their names; the server refuses the same.
 export function check(values) {
   const wrong = Object.keys(values).find((name) => !CHECKS[name](values[name]));
-  if (wrong) throw new Problem("refused", `${wrong}: ${JSON.stringify(values[wrong])} can’t be kept.`);
+  if (wrong) throw new Problem("refused", `${wrong}: ${JSON.stringify(values[wrong])?.slice(0, 60)} can’t be kept.`);
 }
 
 // Is an entry of the log whole? It may have more than an export has.
@@ -48,7 +48,9 @@ export const asExported = (kind, entry) => Object.fromEntries(COLUMNS[kind].map(
 
 // An answer that may be kept; the server says the same in progress/checks.py.
 export function checkGiven(given) {
-  if (!CHECKS.given(given)) throw new Problem("refused", `The answer ${JSON.stringify(given)} can’t be kept: it is longer than 1000 characters, or half of a character stands in it. Write it again.`);
+  const length = typeof given === "string" ? [...given].length : 0;
+  if (length > 1000) throw new Problem("refused", `The answer has ${length.toLocaleString("en")} characters, and at most 1,000 can be kept: shorten it.`);
+  if (!CHECKS.given(given)) throw new Problem("refused", "The answer can’t be kept: half of a character stands in it. Write it again.");
   return given;
 }
 

@@ -83,7 +83,7 @@ function view(result, inputs, stage) {
   return {
     draw: narrow ? [key(data, stage.width), frame.sheet] : [frame.sheet],
     outputs: { reach: count(result.n) },
-    table: { caption: `n = ${count(result.n)}, d = ${d}, k = ${k}, r = ${inputs.near}`, columns: ["layer", "operations", "sequential steps", "longest path"], rows },
+    table: { caption: `n = ${count(result.n)}, d = ${count(d)}, k = ${k}, r = ${inputs.near}`, columns: ["layer", "operations", "sequential steps", "longest path"], rows },
     words: inputs.cost === "operations" ? comparison(result.n, d)
       : `At n = ${count(result.n)}: ${data.layers.map((layer, place) => `${data.names[layer].toLowerCase()} ${shown(result.here[place])}`).join("; ")}.`,
   };

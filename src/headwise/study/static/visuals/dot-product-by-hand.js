@@ -27,12 +27,16 @@ export function compute(data, inputs) {
 const short = (value) => fixed(value, 2).replace(/\.?0+$/, "");
 const signed = (value) => (value < 0 ? `(${short(value)})` : short(value));
 const large = (value) => (value < 1e5 ? fixed(value, 3) : value.toExponential(2).replace("e+", " × 10^"));
+// The same in at most six letters, for a narrow cell.
+const brief = (value) => (value < 1e5 ? fixed(value, value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0) : value.toExponential(0).replace("+", ""));
 
 function view(result, inputs, stage) {
   const { tokens, q, k, v } = inputs;
   const { row, divisor, scores, scaled, visible, exponentials, total, weights, output } = result;
   const count = tokens.length, values = v[0].length, width = q[0].length;
-  const left = 92, sum = stage.width < 480 ? 56 : 88;
+  const narrow = stage.width < 300; // a window of 320 pixels: fewer decimal places, short names of rows
+  const names = narrow ? ["1 compare", "2 scale", "3 mask", "4 eˣ", "÷ sum"] : STEPS;
+  const left = narrow ? 74 : 92, sum = narrow ? 48 : stage.width < 480 ? 56 : 88;
   const wide = Math.min(150, (stage.width - left - sum) / count), tall = 36, top = 30;
   const second = top + STEPS.length * tall + 34;
   const right = left + count * wide;
@@ -49,7 +53,7 @@ function view(result, inputs, stage) {
     (key) => short(scores[key]),
     (key) => short(scaled[key]),
     (key) => (visible[key] ? short(scaled[key]) : "−∞"),
-    (key) => large(exponentials[key]),
+    (key) => (wide < 76 ? brief : large)(exponentials[key]),
     (key) => fixed(weights[key], 3),
   ];
   const steps = heat(stage, {
@@ -74,10 +78,10 @@ function view(result, inputs, stage) {
   const hidden = svg("g", { "aria-hidden": "true" },
     columnLabels(tokens, { x: left, y: 20, wide }),
     label(right + sum / 2, 20, "sum", { class: "v-text v-soft v-center" }),
-    ...STEPS.map((name, step) => label(left - 8, top + (step + 0.5) * tall, name, { class: "v-text v-end v-middle" })),
-    label(right + sum / 2, top + 3.5 * tall, large(total), { class: "v-text v-center v-middle" }),
+    ...names.map((name, step) => label(left - (narrow ? 4 : 8), top + (step + 0.5) * tall, name, { class: "v-text v-end v-middle" })),
+    label(right + sum / 2, top + 3.5 * tall, (sum < 76 ? brief : large)(total), { class: "v-text v-center v-middle" }),
     label(right + sum / 2, top + 4.5 * tall, "1", { class: "v-text v-center v-middle" }),
-    label(left, second - 10, "5 mix: weight × value", { class: "v-text v-soft" }),
+    label(narrow ? 0 : left, second - 10, "5 mix: weight × value", { class: "v-text v-soft" }),
     label(right + sum / 2, second - 10, "output", { class: "v-text v-strong v-center" }),
     ...v[0].map((_, place) => label(left - 8, second + (place + 0.5) * tall, `number ${place + 1}`, { class: "v-text v-end v-middle" })),
     rectangle(right + 6, second, sum - 8, values * tall, { class: "v-frame" }),
@@ -103,7 +107,12 @@ function editors(stage) {
   const { data, own } = stage;
   own.tokens = [...data.tokens];
   const names = { q: ["query", "queries", 9], k: ["key", "keys", 9], v: ["value", "values", 99] };
-  const heads = [];
+  const heads = [], wrong = new Set();
+  const told = html("p", { class: "v-note v-wrong", id: `${stage.root.dataset.visual}-wrong`, role: "status" });
+  // What is wrong with the cells that hold no number of their range.
+  const tell = () => {
+    told.textContent = [...wrong].map(({ place, most, kept }) => `The ${place}: write a number from −${most} to ${most}; until then the picture keeps ${short(kept())}.`).join(" ");
+  };
   const rename = () => heads.forEach(({ element, place }) => (element.textContent = own.tokens[place]));
   const numbers = (letter) => {
     const [one, all, most] = names[letter];
@@ -112,11 +121,20 @@ function editors(stage) {
       const head = html("th", { scope: "row" }, own.tokens[token]);
       heads.push({ element: head, place: token });
       return html("tr", {}, head, ...row.map((value, place) => {
+        const fault = { place: `${one} of word ${token + 1}, number ${place + 1}`, most, kept: () => own[letter][token][place] };
         const control = html("input", { type: "number", min: -most, max: most, step: 1, value, "aria-label": `${one} of word ${token + 1}, number ${place + 1}` });
         control.addEventListener("input", () => {
           const given = control.valueAsNumber;
           const fits = Number.isFinite(given) && Math.abs(given) <= most;
           control.setAttribute("aria-invalid", String(!fits));
+          if (fits) {
+            wrong.delete(fault);
+            control.removeAttribute("aria-describedby");
+          } else {
+            wrong.add(fault);
+            control.setAttribute("aria-describedby", told.id);
+          }
+          tell();
           if (!fits) return;
           own[letter][token][place] = given;
           stage.change();
@@ -138,7 +156,7 @@ function editors(stage) {
     return control;
   }));
   return [html("div", { class: "v-editors", role: "group", "aria-label": "Words and vectors, to change" },
-    words, numbers("q"), numbers("k"), numbers("v"))];
+    words, numbers("q"), numbers("k"), numbers("v"), told)];
 }
 
 export function mount(root, data) {

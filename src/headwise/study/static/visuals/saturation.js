@@ -2,7 +2,7 @@
 
 import { drawing, label, rectangle, round, stage, svg } from "./common.js";
 import { cursor, dot, line, plot } from "./plot.js";
-import { fixed } from "./words.js";
+import { count, fixed } from "./words.js";
 
 export function compute(data, inputs) {
   const scores = data.rows[inputs.exponent][inputs.row - 1];
@@ -77,7 +77,7 @@ function view(result, inputs, stage) {
   const wide = Math.floor((stage.width - (across - 1) * 16) / across) - 1;
   return {
     draw: [bars(result, stage, stage.width), ...PANELS.map((one) => panel(one, wide, averages, result.d_k))],
-    outputs: { exponent: String(result.d_k) },
+    outputs: { exponent: count(result.d_k) },
     table: {
       caption: `Averages over ${queries} random queries with ${keys} keys each`,
       columns: ["d_k", "variance of q · k", "after ÷ √d_k", "largest weight, not scaled", "scaled", "gradient, not scaled", "scaled"],

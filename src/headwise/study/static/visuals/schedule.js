@@ -52,7 +52,7 @@ function view(result, inputs, stage) {
     draw: [frame.sheet],
     outputs: { reach: count(result.step), warmup: count(inputs.warmup) },
     table: {
-      caption: `Learning rate for d_model ${inputs.width} and ${count(inputs.warmup)} warm-up steps`,
+      caption: `Learning rate for d_model ${count(inputs.width)} and ${count(inputs.warmup)} warm-up steps`,
       columns: ["step", "learning rate"],
       rows: marks.map((step) => [count(step), power(rateOf(inputs.width, inputs.warmup, step), 3)]),
     },

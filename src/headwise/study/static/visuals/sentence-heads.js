@@ -198,6 +198,8 @@ function view(result, inputs, stage) {
   };
 }
 
+const MOST = 48; // tokens that the server reads, as in headwise.study.visuals.sentence_heads
+
 // A sentence of one's own, where a server with the model answers. Elsewhere its field is gone.
 function live(stage) {
   const control = stage.root.querySelector('form [name="text"]');
@@ -206,10 +208,18 @@ function live(stage) {
   field.hidden = true;
   if (document.documentElement.dataset.mode !== "server") return [];
   const told = html("p", { class: "v-note", role: "status" });
+  const limit = html("p", { class: "control-help v-limit" }, `Up to ${MOST} tokens (words, parts of words and marks).`);
+  control.after(limit);
   const button = html("button", { type: "button", class: "v-button", hidden: true }, "Look at this sentence");
   const ask = async () => {
     const text = control.value.trim();
-    if (!text) return;
+    if (!text) {
+      told.textContent = `Write a sentence first: up to ${MOST} tokens, which are words, parts of words and marks.`;
+      control.setAttribute("aria-invalid", "true");
+      control.focus();
+      return;
+    }
+    control.removeAttribute("aria-invalid");
     button.disabled = true;
     told.textContent = "Reading …";
     try {

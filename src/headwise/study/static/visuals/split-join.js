@@ -99,17 +99,17 @@ const million = (flops) => fixed(flops / 1e6, flops < 1e5 ? 4 : flops < 1e6 ? 3 
 function view(result, inputs, stage) {
   const inner = inputs.heads * result.width;
   const alone = compute(stage.data, { ...inputs, heads: 1, free: true, width: inner });
-  const loose = inputs.free ? "" : inputs.d_model % inputs.heads ? ` (${inputs.d_model} ÷ ${inputs.heads}, rounded down)` : "";
+  const loose = inputs.free ? "" : inputs.d_model % inputs.heads ? ` (${count(inputs.d_model)} ÷ ${inputs.heads}, rounded down)` : "";
   return {
     draw: [flow(result, inputs, stage.width), costs(result, alone, inputs, stage.width)],
-    outputs: { d_model: count(inputs.d_model), width: String(result.width) },
+    outputs: { d_model: count(inputs.d_model), width: count(result.width) },
     idle: inputs.free ? [] : ["width"],
     table: {
-      caption: `One layer: ${inputs.n} tokens, d_model ${inputs.d_model}, ${inputs.heads} heads of width ${result.width}`,
+      caption: `One layer: ${inputs.n} tokens, d_model ${count(inputs.d_model)}, ${inputs.heads} heads of width ${count(result.width)}`,
       columns: ["step", "shape", "parameters", "operations"],
       rows: result.steps.map((step) => [step.name, step.shape.join(" × "), count(step.parameters), count(step.flops)]),
     },
-    words: `${inputs.heads} heads of width ${result.width}${loose}: ${count(result.parameters)} parameters, `
+    words: `${inputs.heads} heads of width ${count(result.width)}${loose}: ${count(result.parameters)} parameters, `
       + `${fixed(result.flops / 1e6, 1)} million operations, of which softmax takes ${fixed(result.softmax / 1e6, 3)} million.`,
   };
 }
