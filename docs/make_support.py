@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +161,15 @@ class Claimed(Tensor):
 
 def described(given: Problem, device: str) -> Problem:
     """The call as it would be on another device."""
-    return replace(given, **{name: Claimed.of(getattr(given, name), device) for name in ("q", "k", "v")})
+    whole = {field.name: getattr(given, field.name) for field in fields(given)}
+    return Elsewhere(**whole | {name: Claimed.of(whole[name], device) for name in ("q", "k", "v")})
+
+
+class Elsewhere(Problem):
+    """A call whose claimed tensors stand for plain ones."""
+
+    def mixed(self) -> None:
+        return None
 
 
 class Reasons:
@@ -310,7 +318,9 @@ def page() -> str:
         "writes the page again and compares. For a call of your own, ask [`explain`](kernels.md#explain).",
         "",
         "Every call works under `auto`; the tables say on which kernel. Kernels stand in the order in which "
-        "`auto` asks them.",
+        "`auto` asks them. The calls are tiny, and there `native` passes to `torch` what both take; "
+        "[larger ones](kernels.md#native) it takes itself. Whether a mask is a range of keys decides only "
+        "where its matrix isn't small. `native` is there where headwise was installed with a C++ compiler.",
         "",
         "## On the CPU",
         "",

@@ -13,7 +13,7 @@ from headwise.kernels.check import check_options, check_positions, check_tensors
 from headwise.kernels.choose import Choice, choose, pick
 from headwise.kernels.compiled import solve_compiled
 from headwise.kernels.dropout import draw_seed
-from headwise.kernels.measure import check_observers, measure
+from headwise.kernels.measure import solve_and_measure
 from headwise.kernels.other_names import ATTENTION
 from headwise.kernels.plain import solve_plain
 from headwise.kernels.problem import Problem
@@ -154,9 +154,8 @@ def attention(
     )
     if observe is None:
         return solve(given, kernel=kernel)[0]
-    check_observers(observe, given)
-    out, lse = solve(given, kernel=kernel)
-    return out, measure(given, observe, lse=lse)
+    out, _, seen = solve_and_measure(given, observe, kernel, solve)
+    return out, seen
 
 
 def problem(

@@ -140,7 +140,8 @@ class Recording(Mapping[str, Observations]):
         module = None if layer.module is None else layer.module()
         if module is None:
             raise RuntimeError(f"{layer.names[0]!r} is no part of the model any more: observe(...) it anew")
-        hook = _Hook(lambda problem, lse: self._note(layer, problem, lse))
+        kernel = getattr(module, "kernel", "auto")
+        hook = _Hook(lambda problem, lse: self._note(layer, problem, lse, kernel))
         hooks = module.attention_hooks
         hooks.append(hook)
         self._undo.append(lambda: _remove(hooks, hook))
@@ -153,14 +154,14 @@ class Recording(Mapping[str, Observations]):
     def _end(self, model: nn.Module, args: Any, output: Any) -> None:
         self._depth = max(0, self._depth - 1)
 
-    def _note(self, layer: _Layer, problem: Problem, lse: Tensor) -> None:
+    def _note(self, layer: _Layer, problem: Problem, lse: Tensor, kernel: str) -> None:
         if in_backward():  # gradient checkpointing computes a call again, which is no new one
             return
         if self._detach:
             with torch.no_grad():
-                seen = measure(problem, self._observers, lse=lse).detach()
+                seen = measure(problem, self._observers, lse=lse, kernel=kernel).detach()
         else:
-            seen = measure(problem, self._observers, lse=lse)
+            seen = measure(problem, self._observers, lse=lse, kernel=kernel)
         # "last" is the last forward pass: a module that sits in twelve places runs twelve times in one.
         same_pass = self._depth > 0 and layer.forward == self._forward
         if self._keep == "last" and not same_pass:

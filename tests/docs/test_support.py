@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from headwise.kernels import KERNELS
+from headwise.kernels.native_build import native
 from headwise.kernels.reference import Reference
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "make_support.py"
@@ -30,6 +31,7 @@ support = _load()
 CALLS = [call for _, rows in support.calls() for call in rows]
 
 
+@pytest.mark.skipif(native is None, reason="the page has a column of the compiled kernel, which wasn't built")
 def test_the_page_is_what_the_kernels_say() -> None:
     assert support.PAGE.read_text(encoding="utf-8") == support.page(), "run python docs/make_support.py"
 

@@ -84,16 +84,19 @@ def willing(given: Problem) -> list[Kernel]:
 
 
 def solve_with(
-    kernel: Kernel | Callable[[Problem], tuple[Tensor, Tensor]], given: Problem, seed: int = 7
+    kernel: Kernel | Callable[[Problem], tuple[Tensor, Tensor]],
+    given: Problem,
+    seed: int = 7,
+    rounded: torch.dtype = torch.float64,
 ) -> Result:
-    """out, lse, and the gradients that random gradients of both send back."""
+    """out, lse, and the gradients that random gradients of both send back, of out's rounded to a type."""
     tensors = tuple(t.detach().requires_grad_() for t in given.differentiable())
     has_sinks = given.sinks is not None
     whole = given.with_differentiable(tensors, has_sinks=has_sinks)
     flat = whole.flatten()
     out, lse = (kernel.solve if isinstance(kernel, Kernel) else kernel)(flat)
     generator = torch.Generator().manual_seed(seed)
-    d_out = torch.randn(out.shape, generator=generator, dtype=torch.float64).to(out.dtype)
+    d_out = torch.randn(out.shape, generator=generator, dtype=torch.float64).to(rounded).to(out.dtype)
     d_lse = torch.randn(lse.shape, generator=generator, dtype=torch.float64).to(lse.dtype)
     grads = torch.autograd.grad([out, lse], tensors, [d_out, d_lse], materialize_grads=True)
     extra = len(tensors) - 3 - has_sinks

@@ -247,7 +247,8 @@ def _error(got: Tensor, want: Tensor) -> float:
 @pytest.mark.parametrize("length", [13, 129, 600])
 def test_rounding_errors_are_those_of_torch(dtype: torch.dtype, causal: bool, length: int) -> None:
     """Against float64 of the same inputs, out and every gradient miss by no more than twice what
-    scaled_dot_product_attention misses by (and a hundredth of the type's resolution)."""
+    scaled_dot_product_attention misses by, and a last place of the largest number: the largest of a few
+    thousand errors is a matter of chance."""
     torch.manual_seed(0)
     q, k, v, d_out = (torch.randn(2, 3, length, 17).to(dtype) for _ in range(4))
     exact = [t.double().requires_grad_() for t in (q, k, v)]
@@ -259,7 +260,7 @@ def test_rounding_errors_are_those_of_torch(dtype: torch.dtype, causal: bool, le
     allowed += [
         _error(g, w) for g, w in zip(torch.autograd.grad(out, theirs, d_out), want_grads, strict=True)
     ]
-    tiny = torch.finfo(dtype).eps / 100
+    places = [torch.finfo(dtype).eps * float(w.detach().abs().max()) for w in (want, *want_grads)]
     given = Case(q, k, v, {"mask": Causal() if causal else None}).problem()
     for kernel in willing(given):
         ours = tuple(t.clone().requires_grad_() for t in (q, k, v))
@@ -268,8 +269,8 @@ def test_rounding_errors_are_those_of_torch(dtype: torch.dtype, causal: bool, le
         assert lse.dtype == torch.float32
         grads = torch.autograd.grad(out, ours, d_out)
         errors = [_error(out, want), *(_error(g, w) for g, w in zip(grads, want_grads, strict=True))]
-        for name, error, limit in zip(("out", "dq", "dk", "dv"), errors, allowed, strict=True):
-            assert error <= 2 * limit + tiny, (kernel.name, name, error, limit)
+        for name, error, limit, place in zip(("out", "dq", "dk", "dv"), errors, allowed, places, strict=True):
+            assert error <= 2 * limit + place, (kernel.name, name, error, limit)
         want_lse = (exact[0] @ exact[1].mT / 17**0.5).detach()
         if causal:
             want_lse = want_lse.masked_fill(torch.ones(length, length).triu(1).bool(), -math.inf)

@@ -254,6 +254,24 @@ def test_a_dead_row_with_a_sink(kernel: str, sink: float) -> None:
     assert (got.parts()["dq"][:, :, :2] == 0).all()
 
 
+@pytest.mark.parametrize("sink", [INF, float("nan")])
+@pytest.mark.parametrize("kernel", KERNEL_NAMES)
+def test_a_sink_of_no_finite_value_breaks_its_head(kernel: str, sink: float) -> None:
+    """As in any softmax: all rows of that head are NaN, dead ones too, and send nothing back."""
+    torch.manual_seed(0)
+    solver = next(k for k in KERNELS if k.name == kernel)
+    q, k, v = (torch.randn(1, 2, n, 3, dtype=torch.float64) for n in (5, 3, 3))
+    sinks = torch.tensor([0.5, sink], dtype=torch.float64)
+    given = Case(q, k, v, {"mask": Causal(), "sinks": sinks}).problem()
+    if solver.supports(given):
+        pytest.skip(f"{kernel}: {solver.supports(given)[0]}")
+    got = solve_with(solver, given)
+    assert got.out[:, 0].isfinite().all()
+    assert got.out[:, 1].isnan().all()
+    assert got.lse[:, 1].isnan().all()
+    assert (got.parts()["dq"][:, 1] == 0).all()
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_keeps_what_is_masked_out(dtype: torch.dtype) -> None:
     torch.manual_seed(0)

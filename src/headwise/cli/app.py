@@ -227,6 +227,20 @@ def explain(
 
 
 @app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON alone.")] = False,
+) -> None:
+    """Say what this machine and this installation have to compute attention with."""
+    with one_line_errors():
+        end_with_reader()
+        from headwise.cli.doctor import complain
+        from headwise.cli.doctor import doctor as command
+
+        typer.echo(command(as_json=as_json))
+        complain()
+
+
+@app.command()
 def parameters(
     row: Annotated[
         str, typer.Argument(help='base, big, or another row of the paper\'s table 3 ("B d_k=16"), or all.')

@@ -27,6 +27,11 @@ class Kernel:
         types and options only, never at values."""
         raise NotImplementedError
 
+    def passed_over(self, problem: Problem) -> str | None:
+        """Why `auto` leaves a problem that this kernel would take to a later one; None if it doesn't. Like
+        `supports`, it looks at sizes, types and options only."""
+        return None
+
     def solve(self, problem: Problem) -> tuple[Tensor, Tensor]:
         """(out [B, H, q_len, d_v], lse [B, H, q_len]) of a flat problem, both differentiable."""
         raise NotImplementedError

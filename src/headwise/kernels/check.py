@@ -34,6 +34,8 @@ def check_tensors(q: Tensor, k: Tensor, v: Tensor) -> tuple[int, ...]:
     for name, x in (("q", q), ("k", k), ("v", v)):
         if not isinstance(x, Tensor):
             raise TypeError(f"{name} is a {type(x).__name__}: pass a tensor [*batch, heads, length, d]")
+        if x.is_nested or x.layout is not torch.strided:
+            raise TypeError(_other_layout(name, x))
     # Sizes that have passed are looked up, which touches less memory than to check again: that shows where
     # the products of the call before have emptied the processor's caches. Sizes that a compiler or an export
     # leaves open can't be looked up.
@@ -143,6 +145,15 @@ def check_options(
             )
         if sinks.device != q.device:
             raise ValueError(f"sinks is on {sinks.device} and q on {q.device}: pass sinks.to(q.device)")
+
+
+def _other_layout(name: str, x: Tensor) -> str:
+    if x.is_nested:
+        return (
+            f"{name} is a nested tensor: pad it with torch.nested.to_padded_tensor(..., 0.0) and pass "
+            "mask=KeyLengths(lengths), or lay its sequences end to end and pass mask=Documents(ids)"
+        )
+    return f"{name}.layout={x.layout}: attention reads strided tensors; convert with {name}.to_dense()"
 
 
 def check_positions(

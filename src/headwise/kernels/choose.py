@@ -8,15 +8,16 @@ import torch
 
 from headwise.kernels.base import Kernel
 from headwise.kernels.flex import Flex
+from headwise.kernels.native import Native
 from headwise.kernels.problem import Problem
 from headwise.kernels.reference import Reference
 from headwise.kernels.sdpa import TorchFused
 from headwise.kernels.tiled import Tiled
-from headwise.kernels.transforms import forward_mode, under_functions
+from headwise.kernels.transforms import forward_mode, recorded, under_functions
 
-# In the order in which `auto` asks them: the first that doesn't refuse computes the problem. A kernel
-# that is to come takes its place in this list, and nothing else changes.
-KERNELS: tuple[Kernel, ...] = (TorchFused(), Flex(), Tiled(), Reference())
+# In the order in which `auto` asks them: the first that neither refuses nor passes computes the problem. A
+# kernel that is to come takes its place in this list, and nothing else changes.
+KERNELS: tuple[Kernel, ...] = (Native(), TorchFused(), Flex(), Tiled(), Reference())
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,14 @@ class Choice:
         for other, reasons in self.refusals.items():
             if other == name:
                 continue
-            lines.append(
-                f"  not {other:<10}{reasons[0] if reasons else 'it would do, but comes later in line'}"
-            )
+            lines.append(f"  not {other:<10}{reasons[0] if reasons else self._would_do(other)}")
             lines.extend(f"      {'':<10}{reason}" for reason in reasons[1:])
         return "\n".join(lines)
+
+    def _would_do(self, other: str) -> str:
+        """Why a kernel that takes the problem isn't the one."""
+        against = named(other).passed_over(self.problem) if self.asked_for == "auto" else None
+        return f"it would do, but {against or 'comes later in line'}"
 
 
 def choose(problem: Problem, kernel: str = "auto") -> Choice:
@@ -67,10 +71,10 @@ def pick(problem: Problem, kernel: str = "auto") -> Kernel:
     """The kernel of `choose` alone."""
     if kernel == "auto":
         for taken in KERNELS:
-            if not reasons_against(taken, problem):
+            if not reasons_against(taken, problem) and taken.passed_over(problem) is None:
                 break
     else:
-        taken = _named(kernel)
+        taken = named(kernel)
         reasons = reasons_against(taken, problem)
         if reasons:
             would = next(k.name for k in KERNELS if not reasons_against(k, problem))
@@ -88,7 +92,7 @@ def pick(problem: Problem, kernel: str = "auto") -> Kernel:
     return taken
 
 
-def _named(name: str) -> Kernel:
+def named(name: str) -> Kernel:
     for kernel in KERNELS:
         if kernel.name == name:
             return kernel
@@ -104,13 +108,18 @@ def reasons_against(kernel: Kernel, problem: Problem) -> tuple[str, ...]:
 
 
 def under_transform(problem: Problem) -> tuple[str, ...]:
-    """Only the reference kernel goes through torch.func transforms and forward-mode derivatives."""
+    """Only the reference kernel goes through torch.func transforms, forward-mode derivatives and recordings
+    of its operations."""
     if under_functions():
         return ("under torch.func (vmap, grad, jvp, ...), only 'reference' can be transformed",)
     if forward_mode() and any(
         torch.autograd.forward_ad.unpack_dual(t).tangent is not None for t in problem.differentiable()
     ):
         return ("forward-mode derivatives: only 'reference' has them",)
+    if recorded():
+        return (
+            "under torch.jit.trace, make_fx or fake tensors, only 'reference' decides nothing by a number",
+        )
     return ()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from headwise.kernels.addresses import watched
 from headwise.kernels.live import all_finite, all_numbers
 from headwise.kernels.transforms import transforming
 
@@ -28,6 +29,7 @@ def direct_will_do(x: Tensor) -> bool:
         and not torch.compiler.is_compiling()
         and not torch.is_autocast_enabled("cpu")
         and not transforming()
+        and not watched()
     )
 
 

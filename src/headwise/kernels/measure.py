@@ -9,7 +9,7 @@ so that memory grows with the lengths and not with their product.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,6 +20,7 @@ from torch.utils.checkpoint import checkpoint
 
 from headwise.kernels.blocks import block_scores, fold, strips
 from headwise.kernels.live import all_finite
+from headwise.kernels.native_observe import forward_observed, row_error, share
 from headwise.kernels.problem import Problem
 from headwise.kernels.subset import Part, parts
 from headwise.masks.frame import Index
@@ -28,10 +29,36 @@ from headwise.observers.observations import Observations, map_tensors
 
 CPU_BLOCK = 4 * 2**20  # bytes of one block's scores, all heads together: a few such are alive at once
 DEVICE_BLOCK = 64 * 2**20  # larger where each operation has a launch to pay for
+Solve = Callable[..., tuple[Tensor, Tensor]]  # `headwise.attention.solve`, of a floor above
+_OWN = ("auto", "native")  # names under which the compiled kernel may observe
 STRIPS = 512  # at most about so many strips are looked at for empty columns: linear at any length
 
 
-def measure(problem: Problem, observers: Sequence[Observer], *, lse: Tensor | None = None) -> Observations:
+def solve_and_measure(
+    problem: Problem, observers: Sequence[Observer], kernel: str, solve: Solve
+) -> tuple[Tensor, Tensor, Observations]:
+    """(out, lse, what `observers` say): `solve`, then `measure`, and in one pass where a kernel can."""
+    check_observers(observers, problem)
+    flat = problem.flatten()
+    mine = share(flat, observers) if kernel in _OWN else []
+    found = forward_observed(flat, mine) if mine else None
+    if found is None:
+        out, lse = solve(problem, kernel=kernel)
+        return out, lse, measure(problem, observers, lse=lse, known={})
+    batch = problem.frame.batch
+    out, lse, results = found
+    out, lse = out.reshape(*batch, *out.shape[1:]), lse.reshape(*batch, *lse.shape[1:])
+    return out, lse, measure(problem, observers, lse=lse, known=results)
+
+
+def measure(
+    problem: Problem,
+    observers: Sequence[Observer],
+    *,
+    lse: Tensor | None = None,
+    known: Mapping[str, Any] | None = None,
+    kernel: str = "auto",
+) -> Observations:
     """What `observers` say of `problem`; dropout has no part in it.
 
     Every statistic uses the log-sum-exp of the scores, computed here in float32 or better. Observers
@@ -41,6 +68,8 @@ def measure(problem: Problem, observers: Sequence[Observer], *, lse: Tensor | No
     Args:
         lse: [*batch, heads, q_len], what a kernel returned for this problem. Only checked:
             `Observations.row_sum_error` says by how much rows of exp(s_ij - lse_i) miss 1.
+        known: results by name that the kernel itself gave, of the flat problem. None: not asked yet.
+        kernel: the one that was asked for. The compiled kernel says nothing of another's calls.
 
     Raises:
         TypeError: something that is not an `Observer`.
@@ -53,8 +82,19 @@ def measure(problem: Problem, observers: Sequence[Observer], *, lse: Tensor | No
         lse = lse.detach().reshape(flat.frame.batch[0], flat.frame.heads, flat.frame.q_len)
     results: dict[str, Any] = {}
     errors: list[Tensor] = []
+    made = lse
+    if known is None:
+        mine = share(flat, observers) if kernel in _OWN else []
+        own = forward_observed(flat, mine) if mine else None
+        known = {} if own is None else own[2]
+        made = None if own is None else own[1]
+    for name, result in known.items():
+        results[name] = map_tensors(result, lambda t: t.reshape(*frame.batch, *t.shape[1:]))
+    rest = tuple(observer for observer in observers if observer.name not in results)
     with _exact(flat.q.device.type):
-        for (rows, heads), group in _groups(flat, observers).items():
+        if results and made is not None:  # the kernel's own: some rows are looked at again, to check it
+            errors.append(row_error(flat, made if lse is None else lse, CPU_BLOCK))
+        for (rows, heads), group in _groups(flat, rest).items():
             found, error = _run(_Pass(flat, frame.batch, group, rows, heads, lse))
             results |= found
             errors.append(error)

@@ -11,6 +11,7 @@ from torch import Tensor
 from headwise.kernels.base import Kernel
 from headwise.kernels.problem import Problem
 from headwise.kernels.reference import Reference
+from headwise.kernels.transforms import carried, recorded
 
 
 class Grads(NamedTuple):
@@ -69,8 +70,10 @@ class _Solve(torch.autograd.Function):
         if d_out is None and d_lse is None:
             return (None, None, *(None for _ in tensors))
         problem = ctx.shell.with_differentiable(tuple(tensors), has_sinks=ctx.has_sinks)
-        if torch.is_grad_enabled():
-            return (None, None, *_graph_of_grads(ctx, problem, tensors, d_out, d_lse))
+        again = torch.is_grad_enabled()
+        if again or carried(d_out, d_lse) or recorded():
+            grads_of = _grads_by_reference(ctx, problem, tensors, d_out, d_lse, again=again)
+            return (None, None, *grads_of)
         if d_out is None:
             d_out = torch.zeros_like(out)
         wanted = ctx.needs_input_grad[2:]
@@ -89,23 +92,33 @@ class _Solve(torch.autograd.Function):
         )
 
 
-def _graph_of_grads(
-    ctx: Any, problem: Problem, tensors: list[Tensor], d_out: Tensor | None, d_lse: Tensor | None
+def _grads_by_reference(
+    ctx: Any,
+    problem: Problem,
+    tensors: list[Tensor],
+    d_out: Tensor | None,
+    d_lse: Tensor | None,
+    *,
+    again: bool,
 ) -> tuple[Tensor | None, ...]:
-    """Gradients that can be differentiated again (`create_graph=True`), by the reference kernel."""
+    """Gradients by the reference kernel, whose operations can be differentiated `again` (`create_graph=True`)
+    and carry on whatever stands behind a gradient: a batch of them, a tangent, or a recording. A kernel of
+    addresses would see no numbers there, or drop the rest in silence."""
     if problem.strict:
+        what = "a second derivative" if again else "a gradient that is batched, recorded or has a tangent"
         raise RuntimeError(
-            f"a second derivative through the kernel {ctx.kernel.name!r} is computed by 'reference', whose "
-            f"memory grows with q_len x k_len = {problem.frame.q_len} x {problem.frame.k_len}, and "
-            "strict=True forbids that: pass strict=False if the memory is acceptable"
+            f"{what} through the kernel {ctx.kernel.name!r} is computed by 'reference', whose memory grows "
+            f"with q_len x k_len = {problem.frame.q_len} x {problem.frame.k_len}, and strict=True forbids "
+            "that: pass strict=False if the memory is acceptable"
         )
     wanted = ctx.needs_input_grad[2:]
     sources = [t for t, want in zip(tensors, wanted, strict=True) if want]
-    outputs = Reference().solve(problem)
+    with torch.enable_grad():
+        outputs = Reference().solve(problem)
     pairs = [(y, g) for y, g in zip(outputs, (d_out, d_lse), strict=True) if g is not None]
     grads = iter(
         torch.autograd.grad(
-            [y for y, _ in pairs], sources, [g for _, g in pairs], create_graph=True, allow_unused=True
+            [y for y, _ in pairs], sources, [g for _, g in pairs], create_graph=again, allow_unused=True
         )
     )
     return tuple(next(grads) if want else None for want in wanted)

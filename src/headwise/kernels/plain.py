@@ -1,4 +1,4 @@
-"""The short way to the fused operation, for calls without options.
+"""The short way to the two kernels of CPUs, for calls without options.
 
 A call's checks and choices cost 0.15 ms in a loop of their own, but 0.5 ms where the products of the call
 before have emptied the processor's caches: 7 % of one sequence of 512. So inference without options takes
@@ -12,8 +12,13 @@ import functools
 import torch
 from torch import Tensor
 
+from headwise.kernels.addresses import readable, watched
 from headwise.kernels.check import Kinds, check_kinds, kinds_of
 from headwise.kernels.direct import direct
+from headwise.kernels.native import refusals as native_refusals
+from headwise.kernels.native_build import isa
+from headwise.kernels.native_call import forward_plain
+from headwise.kernels.native_table import multiplications, slower_than_torch
 from headwise.kernels.sdpa import refusals
 from headwise.kernels.transforms import transforming
 from headwise.masks import Causal
@@ -21,7 +26,7 @@ from headwise.masks.base import Mask
 
 
 def solve_plain(q: Tensor, k: Tensor, v: Tensor, mask: Mask | None, *, at_start: bool) -> Tensor | None:
-    """What the kernel "torch" returns, to the bit, for a call with at most a causal mask and no gradient.
+    """What `auto` would return, to the bit, for a call with at most a causal mask and no gradient.
 
     None where this way isn't for the call: the caller then goes the long one, with its checks and its care
     for what isn't finite.
@@ -33,25 +38,53 @@ def solve_plain(q: Tensor, k: Tensor, v: Tensor, mask: Mask | None, *, at_start:
         return None
     if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
         return None
-    if transforming():
+    if transforming() or watched():
         return None
     causal = type(mask) is Causal
     if mask is not None and not causal:
         return None
-    if not _fits(kinds_of(q, k, v), causal, at_start):
+    way = plain_kernel(q, k, v, causal, at_start)
+    if way is None:
         return None
-    return direct(q, k, v, q.shape[-1] ** -0.5, None, causal=causal)
+    scale = q.shape[-1] ** -0.5
+    if way == "native":
+        return forward_plain(q, k, v, scale, _ahead(q.shape, k.shape, at_start) if causal else None)
+    return direct(q, k, v, scale, None, causal=causal)
+
+
+def plain_kernel(q: Tensor, k: Tensor, v: Tensor, causal: bool = False, at_start: bool = False) -> str | None:
+    """The kernel, "native" or "torch", of a call without options; None where it isn't one call of either, or
+    a tensor isn't plain."""
+    if not (readable(q) and readable(k) and readable(v)):
+        return None
+    try:
+        kinds = kinds_of(q, k, v)
+    except RuntimeError:  # a nested tensor has no shape
+        return None
+    return _way(kinds, causal, at_start, isa())
 
 
 @functools.lru_cache(maxsize=256)
-def _fits(kinds: Kinds, causal: bool, at_start: bool) -> bool:
-    """Whether a call passes the checks and is one call of the operation, by the rules of the long way."""
+def _way(kinds: Kinds, causal: bool, at_start: bool, isa: str | None) -> str | None:
+    """The kernel of a call that passes the checks and is one call of it, by the rules of the long way."""
     try:
         check_kinds(kinds)
     except (TypeError, ValueError):
-        return False
+        return None
     q, k, v, dtype, _, _, device, _, _ = kinds
-    same_heads = len(q) == 4 and q[:-2] == k[:-2] == v[:-2]
+    if not len(q) == len(k) == len(v) == 4 or not q[0] == k[0] == v[0] or not q[-1]:
+        return None
+    torchs = refusals(device.type, dtype, q[-1], v[-1], 0.0, None, sinks=False)
+    if isa is not None and not native_refusals(device.type, dtype, None):
+        groups = q[1] // k[1] if k[1] else 1
+        slower = slower_than_torch(isa, dtype, q[-2], groups, multiplications(q, v))
+        if torchs or slower is None:
+            return "native"
     square = q[-2] == k[-2] or at_start
-    refused = refusals(device.type, dtype, q[-1], v[-1], 0.0, None, sinks=False)
-    return same_heads and (square or not causal) and not refused
+    same_heads = q[1] == k[1]
+    return "torch" if same_heads and (square or not causal) and not torchs else None
+
+
+def _ahead(q: torch.Size, k: torch.Size, at_start: bool) -> int:
+    """How many keys stand before the first query's own."""
+    return 0 if at_start else k[-2] - q[-2]

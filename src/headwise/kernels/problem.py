@@ -6,12 +6,15 @@ from dataclasses import dataclass, replace
 from math import prod
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor
 
 from headwise.masks.base import Mask
 from headwise.masks.frame import Frame
 from headwise.positions.base import Bias
+
+_PLAIN = {Tensor, nn.Parameter}
+_NO_WAY_OF_ITS_OWN = Tensor.__torch_dispatch__
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +65,9 @@ class Problem:
 
     @property
     def holds_values(self) -> bool:
-        """Whether the tensors hold numbers, and not just shapes (meta and fake tensors)."""
-        return not isinstance(self.q, FakeTensor) and not self.q.is_meta
+        """Whether the tensors hold numbers, and not just shapes (meta and fake tensors). One that doesn't is
+        enough: what is computed with it has none either."""
+        return not (self.q.is_meta or any(issubclass(kind, FakeTensor) for kind in self._kinds() - _PLAIN))
 
     @property
     def score_dtype(self) -> torch.dtype:
@@ -96,6 +100,33 @@ class Problem:
         """Whether batch entries may differ in who attends to whom."""
         return self.mask is not None and (self.frame.by_batch or self.mask.by_batch())
 
+    def mixed(self) -> str | None:
+        """What is mixed, where a subclass that computes in its own way stands beside other tensors; None
+        where all are of one kind. Who writes into tensors can't serve both: results have another class."""
+        kinds = self._kinds()
+        if kinds <= _PLAIN or all(kind.__torch_dispatch__ is _NO_WAY_OF_ITS_OWN for kind in kinds):
+            return None
+        names = {"Tensor" if kind in _PLAIN else kind.__name__ for kind in kinds}
+        return None if len(names) == 1 else " beside ".join(sorted(names))
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Every tensor that was given, those of masks included."""
+        known: tuple[Tensor, ...] | None = self.__dict__.get("_tensors")  # every kernel asks
+        if known is None:
+            found = [*self.differentiable(), *self.frame.given()]
+            if self.seed is not None:
+                found.append(self.seed)
+            if self.mask is not None:
+                _collect(self.mask, found)
+            self.__dict__["_tensors"] = known = tuple(found)
+        return known
+
+    def _kinds(self) -> frozenset[type[Tensor]]:
+        known: frozenset[type[Tensor]] | None = self.__dict__.get("_kinds_known")
+        if known is None:
+            self.__dict__["_kinds_known"] = known = frozenset(type(x) for x in self.tensors())
+        return known
+
     def differentiable(self) -> tuple[Tensor, ...]:
         """Every tensor that a gradient may flow to."""
         extra = () if self.bias is None else self.bias.tensors()
@@ -108,6 +139,16 @@ class Problem:
         sinks = rest.pop(0) if has_sinks else None
         bias = None if self.bias is None else self.bias.with_tensors(*rest)
         return replace(self, q=q, k=k, v=v, sinks=sinks, bias=bias)
+
+
+def _collect(mask: Mask, into: list[Tensor]) -> None:
+    """Append the tensors of a mask, and of the masks in it."""
+    for value in vars(mask).values():
+        for one in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(one, Mask):
+                _collect(one, into)
+            elif isinstance(one, Tensor):
+                into.append(one)
 
 
 def score_dtype(inputs: torch.dtype) -> torch.dtype:

@@ -36,6 +36,9 @@ class TorchFused(PairKernel):
     def supports(self, problem: Problem) -> tuple[str, ...]:
         if not problem.holds_values:
             return ("the tensors hold no values, and it looks at those that come back",)
+        mixed = problem.mixed()
+        if mixed is not None:
+            return (f"{mixed}: it writes results into tensors, which are of one class",)
         q = problem.q
         capped, sunk = problem.softcap, problem.sinks is not None
         return refusals(q.device.type, q.dtype, q.shape[-1], problem.d_v, problem.dropout, capped, sunk)
@@ -152,7 +155,10 @@ def _cut(x: Tensor, entries: slice, places: Index) -> Tensor:
 
 
 def _dense_last(x: Tensor) -> Tensor:
-    # The operation reads the last dimension as if it had stride 1.
+    # The operation reads the last dimension as if it had stride 1. Zeros without memory (autograd's) would
+    # reach it as one number with strides of 0, whatever strides they tell.
+    if x._is_zerotensor():
+        x = x.new_zeros(x.shape)
     return x if x.stride(-1) == 1 or x.shape[-1] == 1 else x.contiguous()
 
 

@@ -23,6 +23,9 @@ class Tiled(PairKernel):
     def supports(self, problem: Problem) -> tuple[str, ...]:
         if not problem.holds_values:
             return ("the tensors hold no values, and this kernel looks at some to skip what is masked",)
+        mixed = problem.mixed()
+        if mixed is not None:
+            return (f"{mixed}: it writes results into tensors, which are of one class",)
         return ()
 
     def forward(self, problem: Problem) -> tuple[Tensor, Tensor]:
@@ -38,6 +41,11 @@ class Tiled(PairKernel):
             place = (slab.entries, slab.heads, slab.strip.rows)
             part, part_lse = _forward(problem, slab)
             out[place], lse[place] = part, part_lse
+        if problem.sinks is not None:  # +inf and NaN leave no numbers, as in any softmax
+            broken = ~(problem.sinks < float("inf")).view(-1, 1)
+            if bool(broken.any()):
+                out.masked_fill_(broken.unsqueeze(-1), float("nan"))
+                lse.masked_fill_(broken, float("nan"))
         return out, lse
 
     def backward(

@@ -113,16 +113,19 @@ class Documents(Mask):
         return _same(as_rows(self.query_ids[..., rows]), _ids_at(self.ids, frame.k(cols)))
 
     def tiles(self, frame: Frame, q_block: int, k_block: int) -> Tensor:
-        if self.query_ids is not None:
-            q_ids = self.query_ids
-        else:
-            q_ids = _ids_along(self.ids, frame.q_pos, frame.q_start, frame.q_len)
-        k_ids = _ids_along(self.ids, frame.k_pos, frame.k_start, frame.k_len)
+        q_ids, k_ids = self.rows_and_keys(frame)
         q_low, q_high, q_only = (as_rows(end) for end in _ends_of_ids(q_ids, q_block, none=-2))
         k_low, k_high, k_only = (as_cols(end) for end in _ends_of_ids(k_ids, k_block, none=-3))
         some = (q_low <= k_high) & (k_low <= q_high)
         every = q_only == k_only
         return tile_codes(some, every)
+
+    def rows_and_keys(self, frame: Frame) -> tuple[Tensor, Tensor]:
+        """The document of every row and of every key of a call: twice [length] or [*batch, length]."""
+        q_ids = self.query_ids
+        if q_ids is None:
+            q_ids = _ids_along(self.ids, frame.q_pos, frame.q_start, frame.q_len)
+        return q_ids, _ids_along(self.ids, frame.k_pos, frame.k_start, frame.k_len)
 
     def check(self, frame: Frame) -> None:
         lasts = {

@@ -119,6 +119,11 @@ class Frame:
         """Whether batch entries have positions of their own."""
         return any(pos is not None and pos.ndim > 1 for pos in (self._q_pos, self._k_pos))
 
+    def given(self) -> tuple[Tensor, ...]:
+        """The positions that were given as tensors."""
+        q = () if self.q_start is not None else (self.q_pos,)
+        return q if self.k_start is not None else (*q, self.k_pos)
+
     def q(self, rows: Index) -> Tensor:
         """Positions of the queries `rows`, broadcastable to [*batch, heads, rows, keys]."""
         return as_rows(self.q_pos[..., rows])

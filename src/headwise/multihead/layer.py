@@ -13,13 +13,14 @@ from headwise.attention import problem, solve
 from headwise.cache import Cache, CrossCache
 from headwise.kernels.arguments import arguments
 from headwise.kernels.choose import choose
-from headwise.kernels.measure import check_observers, measure
+from headwise.kernels.measure import check_observers, solve_and_measure
 from headwise.kernels.problem import Problem
 from headwise.masks.base import Mask, all_of
 from headwise.masks.frame import Align, Frame
 from headwise.multihead.checks import check_fused, check_inputs, check_parts, check_widths, sizes
 from headwise.multihead.fused import FusedLayout, FusedRows
 from headwise.multihead.other_names import BY_PLACE, CALL, LAYER
+from headwise.multihead.projections import project
 from headwise.multihead.step import split, step
 from headwise.observers.base import Observer
 from headwise.observers.observations import Observations
@@ -197,7 +198,7 @@ class MultiHeadAttention(nn.Module):
             return y
         check_inputs(self, x, memory, values, cache, lengths, positions, memory_positions)
         crossing = memory is not None or isinstance(cache, CrossCache)
-        q = split(self.q_proj(x), self.num_heads)  # [*batch, heads, q_len, d_k]
+        q = split(project(self.q_proj, x), self.num_heads)  # [*batch, heads, q_len, d_k]
         if self.q_norm is not None:
             q = self.q_norm(q).to(q.dtype)
 
@@ -207,8 +208,9 @@ class MultiHeadAttention(nn.Module):
             memory_positions = cache.positions
         else:
             source = x if memory is None else memory
-            k = split(self.k_proj(source), self.num_kv_heads)  # [*batch, kv_heads, k_len, d_k]
-            v = split(self.v_proj(source if values is None else values), self.num_kv_heads)  # ..., d_v]
+            k = split(project(self.k_proj, source), self.num_kv_heads)  # [*batch, kv_heads, k_len, d_k]
+            read = source if values is None else values
+            v = split(project(self.v_proj, read), self.num_kv_heads)  # [*batch, kv_heads, k_len, d_v]
             if self.k_norm is not None:
                 k = self.k_norm(k).to(k.dtype)
 
@@ -264,13 +266,17 @@ class MultiHeadAttention(nn.Module):
         if cache is not None:
             cache.claim(self)
         mark = None  # it would keep the tensors of before alive while attention is computed
-        heads, lse = solve(call, kernel=self.kernel)  # [*batch, heads, q_len, d_v]
+        seen: Observations | None = None
+        if observe is None:
+            heads, lse = solve(call, kernel=self.kernel)  # [*batch, heads, q_len, d_v]
+        else:
+            heads, lse, seen = solve_and_measure(call, observe, self.kernel, solve)
         for hook in tuple(self.attention_hooks):  # another thread may take its own away
             hook(call, lse)
         if self.gate_proj is not None:
             heads = heads * self.gate_proj(x).sigmoid().transpose(-1, -2).unsqueeze(-1)
-        y = self.out_proj(heads.transpose(-3, -2).flatten(-2))  # [*batch, q_len, output_dim]
-        return y if observe is None else (y, measure(call, observe, lse=lse))
+        y = project(self.out_proj, heads.transpose(-3, -2).flatten(-2))  # [*batch, q_len, output_dim]
+        return y if seen is None else (y, seen)
 
     def _bias(self, bias: Bias | Tensor | None) -> Bias | None:
         own = self.score_bias() if isinstance(self.score_bias, nn.Module) else self.score_bias

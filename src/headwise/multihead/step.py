@@ -13,8 +13,11 @@ from torch import Tensor
 
 from headwise.cache import Cache, CrossCache, GrowingCache
 from headwise.kernels.direct import direct, direct_will_do
+from headwise.kernels.native_call import forward_plain
+from headwise.kernels.plain import plain_kernel
 from headwise.masks import Causal, KeyLengths
 from headwise.masks.base import Mask
+from headwise.multihead.projections import project
 
 if TYPE_CHECKING:
     from headwise.multihead.layer import MultiHeadAttention
@@ -32,8 +35,9 @@ def step(
         if x.shape[1] != 1 or not cache.takes_steps or not (mask is None or type(mask) is Causal):
             return None
         cache.check_owner(layer)
-        q = split(layer.q_proj(x), layer.num_heads)  # all three before the step is kept: one may raise
-        k, v = split(layer.k_proj(x), layer.num_heads), split(layer.v_proj(x), layer.num_heads)
+        linears = (layer.q_proj, layer.k_proj, layer.v_proj)
+        # All three before the step is kept: one may raise.
+        q, k, v = (split(project(linear, x), layer.num_heads) for linear in linears)
         mark = cache.mark()
         pushed = cache.push(k, v)
         if pushed is None:
@@ -49,13 +53,13 @@ def step(
         seen = cache.visible(mask)
         if seen is None or len(seen.k) != len(x):
             return None
-        heads = _attend(layer, split(layer.q_proj(x), layer.num_heads), *seen)
+        heads = _attend(layer, split(project(layer.q_proj, x), layer.num_heads), *seen)
         if heads is None:
             return None
     else:
         return None
     cache.claim(layer)
-    y: Tensor = layer.out_proj(heads.transpose(1, 2).flatten(2))
+    y: Tensor = project(layer.out_proj, heads.transpose(1, 2).flatten(2))
     return y
 
 
@@ -84,7 +88,12 @@ def _attend(
 ) -> Tensor | None:
     if not (q.dtype == k.dtype == v.dtype and q.shape[-1] == k.shape[-1] == v.shape[-1]):
         return None
-    return direct(q, k, v, layer.d_k**-0.5 if layer.scale is None else layer.scale, added)
+    scale = layer.d_k**-0.5 if layer.scale is None else layer.scale
+    if (
+        plain_kernel(q, k, v) == "native"
+    ):  # which takes no numbers for keys of padding: the long way has a mask
+        return forward_plain(q, k, v, scale, None) if added is None else None
+    return direct(q, k, v, scale, added)
 
 
 def split(projected: Tensor, heads: int) -> Tensor:

@@ -23,7 +23,8 @@ class Observations(Mapping[str, Any]):
 
     Attributes:
         row_sum_error: self-check, a scalar tensor: the largest |sum of a row of weights - 1| (a sink's
-            share counted in) over the rows that were looked at and may attend to something. Infinite
+            share counted in) over the rows that were looked at and may attend to something (where the
+            kernel "native" observes in its own pass, over a few of them, from first to last). Infinite
             where a kernel and the scores disagree about which rows those are. A few 1e-6 in float32.
         row_sum_of: "kernel": the sums use the log-sum-exp that the kernel returned, and so check the
             kernel. "scores": no kernel had run; they use the one computed from the scores.

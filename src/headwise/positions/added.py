@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 
 from headwise.positions.base import Bias, Places, sum_to
 
@@ -111,6 +112,8 @@ def _looks_like_mask(tensor: Tensor) -> bool:
         return False
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor):  # under vmap and grad, numbers can't be read
         return False
+    if isinstance(tensor, FakeTensor) or torch._C._len_torch_dispatch_stack() or torch._C._is_tracing():
+        return False  # they have none, or who records operations would record this look
     first = tensor[(0,) * (tensor.ndim - 1)]  # one row nearly always tells, and costs nothing
     if not bool(((first == 0) | (first == 1)).all().item()):
         return False

@@ -1,0 +1,234 @@
+"""Masks as the compiled kernel reads them: bands, ranges of keys, document numbers and a matrix.
+
+A mask is split at its `&`. Each part is one of the forms below, and all of them together are what the
+kernel takes, with i and j the row and the column of a score:
+
+    band      low <= j - i <= high (Causal, Window), or j < prefix (Causal() | Prefix(n))
+    ends      begin <= j < end, for each batch entry (KeyLengths, Prefix, ValidKeys)
+    ranges    first <= j < last, for each row (what depends on positions that are given as a tensor)
+    ids       q_ids_i == k_ids_j >= 0 (Documents)
+    matrix    Allow, and any other mask where the whole matrix is small
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import prod
+
+import torch
+from torch import Tensor
+
+from headwise.kernels.addresses import address, as_stored
+from headwise.kernels.blocks import fold
+from headwise.masks import Allow, Causal, Documents, KeyLengths, Mask, Prefix, ValidKeys, Window
+from headwise.masks.base import And, Or
+from headwise.masks.frame import Frame
+
+SMALL = 1 << 22  # bytes of a matrix that is made of a mask of another form: a fixed budget
+LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1  # a band without a bound
+
+Band = tuple[int, int]
+
+
+@dataclass
+class Parts:
+    """What a mask comes to. Tensors are kept here, since the kernel is handed their addresses."""
+
+    low: int = LOWEST
+    high: int = HIGHEST
+    prefix: Tensor | None = None  # int64 [B or 1]
+    begin: Tensor | None = None  # int64 [B or 1]
+    end: Tensor | None = None  # int64 [B or 1]
+    ranges: Tensor | None = None  # int32 [B or 1, q_len, 1, 2]
+    q_ids: Tensor | None = None  # int64 [B or 1, q_len]
+    k_ids: Tensor | None = None  # int64 [B or 1, k_len]
+    dense: Tensor | None = None  # bool [B or 1, H or 1, q_len or 1, k_len or 1]
+    rest: list[Mask] = field(default_factory=list)  # what becomes a matrix
+
+
+def untranslatable(mask: Mask | None, frame: Frame) -> str | None:
+    """Why the kernel can't take a mask; None if it can. Looks at kinds and sizes, never at values."""
+    if mask is None or _small(frame):
+        return None
+    documents = matrices = 0
+    prefixed = banded = False
+    for part in _conjuncts(mask):
+        if isinstance(part, Documents):
+            documents += 1
+        elif isinstance(part, Allow):
+            matrices += 1
+        elif isinstance(part, Causal | Window):
+            banded = True
+            if frame.k_start is None:
+                return _at_positions(part)
+        elif isinstance(part, KeyLengths | Prefix | ValidKeys):
+            if frame.k_start is None:
+                return _at_positions(part)
+        elif _or_prefix(part) is not None:
+            if frame.k_start is None or frame.q_start is None:
+                return _at_positions(part)
+            if prefixed:
+                return f"mask {part.describe()}: a second one of this kind"
+            prefixed = True
+        else:
+            return (
+                f"mask {part.describe()}: its keys are no range, and its matrix of q_len x k_len = "
+                f"{frame.q_len} x {frame.k_len} is not small"
+            )
+    if prefixed and banded:
+        return "mask: a prefix beside another band has two ranges of keys"
+    if documents > 1:
+        return f"mask: {documents} different sets of documents, and it takes one"
+    if matrices > 1:
+        return f"mask: {matrices} matrices, and it takes one"
+    return None
+
+
+def translate(mask: Mask | None, frame: Frame) -> Parts | None:
+    """The parts of a mask of a flat problem that `untranslatable` says nothing against; None without one."""
+    if mask is None:
+        return None
+    parts = Parts()
+    for part in _conjuncts(mask):
+        _add(parts, part, frame)
+    if parts.rest:
+        dense = parts.dense
+        for other in parts.rest:
+            block = fold(other.block(frame, slice(0, frame.q_len), slice(0, frame.k_len)))
+            dense = block if dense is None else dense & block
+        parts.dense = dense
+    return parts
+
+
+def numbers(parts: Parts) -> tuple[int, ...]:
+    """`Parts` in the order in which csrc/reader.hpp reads them."""
+    ranges, dense = parts.ranges, parts.dense
+    return (
+        parts.low,
+        parts.high,
+        *_each(parts.prefix),
+        *_each(parts.begin),
+        *_each(parts.end),
+        *((0, 0, 0, 0, 0) if ranges is None else (address(ranges), _step(ranges), 0, ranges.stride(1), 1)),
+        *_each(parts.q_ids),
+        *_each(parts.k_ids),
+        *((0, 0, 0, 0, 0) if dense is None else (address(dense), *map(dense_step, [dense] * 4, range(4)))),
+    )
+
+
+def dense_step(x: Tensor, dim: int) -> int:
+    """The stride of a dimension; 0 where it is broadcast."""
+    return x.stride(dim) if x.shape[dim] != 1 else 0
+
+
+def _each(x: Tensor | None) -> tuple[int, int]:
+    return (0, 0) if x is None else (address(x), _step(x))
+
+
+def _step(x: Tensor) -> int:
+    return dense_step(x, 0)
+
+
+def _small(frame: Frame) -> bool:
+    return prod(frame.batch) * frame.heads * frame.q_len * frame.k_len <= SMALL
+
+
+def _conjuncts(mask: Mask) -> Iterator[Mask]:
+    if isinstance(mask, And):
+        yield from _conjuncts(mask.left)
+        yield from _conjuncts(mask.right)
+    else:
+        yield mask
+
+
+def _or_prefix(mask: Mask) -> tuple[Causal | Window, Prefix] | None:
+    """The two sides of `Causal() | Prefix(n)`, in either order."""
+    if isinstance(mask, Or):
+        for band, prefix in ((mask.left, mask.right), (mask.right, mask.left)):
+            if isinstance(band, Causal | Window) and isinstance(prefix, Prefix):
+                return band, prefix
+    return None
+
+
+def _at_positions(mask: Mask) -> str:
+    return f"mask {mask.describe()}: keys stand at positions that are given, and so are no range"
+
+
+def _add(parts: Parts, mask: Mask, frame: Frame) -> None:
+    """Add one conjunct."""
+    or_prefix = _or_prefix(mask)
+    if isinstance(mask, Causal | Window) and frame.k_start is not None:
+        if frame.q_start is not None:
+            low, high = _band(mask, frame.q_start - frame.k_start)
+            if parts.prefix is None:
+                parts.low, parts.high = max(parts.low, low), min(parts.high, high)
+                return
+        else:
+            _meet_ranges(parts, mask, frame)
+            return
+    elif isinstance(mask, KeyLengths | Prefix) and frame.k_start is not None:
+        end = _per_entry(mask, frame.k_start)
+        parts.end = end if parts.end is None else torch.minimum(parts.end, end)
+        return
+    elif isinstance(mask, ValidKeys) and frame.k_start is not None:
+        parts.begin = torch.tensor([-frame.k_start], device="cpu")
+        return
+    elif isinstance(mask, Documents) and parts.q_ids is None:
+        parts.q_ids, parts.k_ids = (_rows(ids) for ids in mask.rows_and_keys(frame))
+        return
+    elif isinstance(mask, Allow) and parts.dense is None:
+        parts.dense = fold(mask.block(frame, slice(0, frame.q_len), slice(0, frame.k_len)))
+        return
+    elif or_prefix is not None and frame.k_start is not None and frame.q_start is not None and _free(parts):
+        band, prefix = or_prefix
+        parts.low, parts.high = _band(band, frame.q_start - frame.k_start)
+        parts.prefix = _per_entry(prefix, frame.k_start)
+        return
+    parts.rest.append(mask)
+
+
+def _free(parts: Parts) -> bool:
+    """Whether there is no band yet, so that a prefix can be beside a new one."""
+    return parts.prefix is None and (parts.low, parts.high) == (LOWEST, HIGHEST)
+
+
+def _band(mask: Causal | Window, ahead: int) -> Band:
+    """Bounds of j - i, where the query of row 0 stands `ahead` of the key of column 0."""
+    if isinstance(mask, Causal):
+        return LOWEST, ahead
+    low = LOWEST if mask.before is None else max(LOWEST, ahead - mask.before)
+    high = HIGHEST if mask.after is None else min(HIGHEST, ahead + mask.after)
+    return low, high
+
+
+def _meet_ranges(parts: Parts, mask: Causal | Window, frame: Frame) -> None:
+    """Where queries stand at positions that are given, every row has its own range of keys."""
+    if frame.k_start is None:
+        raise ValueError("a range of keys needs keys that count up")
+    low, high = _band(mask, -frame.k_start)
+    at = _rows(frame.q_pos)  # [B or 1, q_len]
+    far = 1 << 61  # positions up to here, and as far away, stay within 64 bits
+    first = (at + max(low, -far)).clamp_(0, frame.k_len)
+    last = (at + (min(high, far) + 1)).clamp_(0, frame.k_len)
+    ranges = torch.stack((first, last), -1).to(torch.int32).unsqueeze(-2)
+    if parts.ranges is not None:
+        met = torch.maximum(parts.ranges[..., 0], ranges[..., 0])
+        ranges = torch.stack((met, torch.minimum(parts.ranges[..., 1], ranges[..., 1])), -1)
+    parts.ranges = ranges.contiguous()
+
+
+def _per_entry(mask: KeyLengths | Prefix, k_start: int) -> Tensor:
+    """How many of the call's keys lie below the length, int64 [B or 1]."""
+    lengths = mask.lengths
+    if isinstance(lengths, Tensor):
+        return lengths.reshape(-1).to(torch.int64) - k_start
+    if not isinstance(lengths, int):
+        raise TypeError(f"lengths are {type(lengths).__name__}: a mask makes a tensor of them")
+    return torch.tensor([min(lengths, 1 << 62) - k_start], device="cpu")
+
+
+def _rows(x: Tensor) -> Tensor:
+    """[n] or [B, n] -> [1 or B, n], rows side by side."""
+    x = as_stored(x if x.ndim > 1 else x.unsqueeze(0))
+    return x if x.stride(-1) == 1 else x.contiguous()

@@ -1,0 +1,124 @@
+#include "careful.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+
+#include "chance.hpp"
+#include "one_row.hpp"
+
+namespace headwise {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+// A row's scores and what softmax makes of them. A row is broken by a score or a sink of NaN or +inf; then the rest
+// of it is not looked at, so that a call of nothing but NaN costs no more than others.
+class Row {
+ public:
+  Row(const ForwardArguments& arguments, const OneRow& one, double* room) : a_(arguments), one_(one), scores_(room) {
+    const double sink = a_.sinks ? static_cast<double>(a_.sinks[one.head]) : -infinity;
+    broken = std::isnan(sink) || sink == infinity;
+    for (std::int64_t j = 0; j < a_.k_len && !broken; ++j) {
+      const double s = scores_[j] = one.score(j);
+      broken = std::isnan(s) || s == infinity;
+      if (broken || s > best_) best_ = s, best_key = j;
+    }
+    if (broken) return;
+    high_ = std::fmax(best_, sink);
+    if (high_ == -infinity) return;
+    for (std::int64_t j = 0; j < a_.k_len; ++j) sum_ += std::exp(scores_[j] - high_);
+    sum_ += std::exp(sink - high_);
+  }
+
+  bool broken = false;
+  std::int64_t best_key = -1;
+
+  double lse() const { return broken ? nan : high_ == -infinity ? -infinity : high_ + std::log(sum_); }
+  double score(std::int64_t j) const { return scores_[j]; }
+  double weight(std::int64_t j) const {  // of a key that may be attended to or not
+    if (j < 0 || j >= a_.k_len) return 0;
+    if (broken) return one_.score(j) == -infinity ? 0 : nan;
+    return scores_[j] == -infinity ? 0 : std::exp(scores_[j] - high_) / sum_;
+  }
+
+ private:
+  const ForwardArguments& a_;
+  const OneRow& one_;
+  double* scores_;
+  double best_ = -infinity, high_ = -infinity, sum_ = 0;
+};
+
+// sum_j dropout(P)_j v_j in `sums`. False where a value that takes part isn't finite: then it is in the sums.
+bool sum_values(const ForwardArguments& a, const OneRow& one, const Row& row, double* sums) {
+  bool finite = true;
+  const std::uint32_t hash = row_hash(a, one.batch, one.head, one.query);
+  const std::int32_t below = drop_below(a.dropout.rate);
+  for (std::int64_t c = 0; c < a.d_v; ++c) sums[c] = 0;
+  for (std::int64_t j = 0; j < a.k_len; ++j) {
+    if (row.score(j) == -infinity) continue;  // takes no part, whatever the value holds
+    const bool dropped = a.dropout.rate > 0 && static_cast<std::int32_t>(mix(hash ^ key_hash(a, j))) < below;
+    const double weight = dropped ? 0 : row.weight(j) / (1 - a.dropout.rate);
+    for (std::int64_t c = 0; c < a.d_v; ++c) {
+      const double v = one.value(j, c);
+      if (std::isfinite(v)) {
+        sums[c] += weight * v;
+      } else {  // marks the sum, however small its weight
+        sums[c] += v;
+        finite = false;
+      }
+    }
+  }
+  return finite;
+}
+
+void write_statistics(const ForwardArguments& a, const OneRow& one, const Row& row, std::int64_t place) {
+  const RowStatistics& ask = a.rows;
+  double entropy = row.broken ? nan : 0, distance = entropy;
+  for (std::int64_t j = 0; j < a.k_len && !row.broken; ++j) {
+    const double p = row.weight(j);
+    if (p > 0) entropy -= p * std::log(p);
+    distance += p * std::fabs(static_cast<double>(one.query + ask.q_minus_k - j));
+  }
+  if (ask.entropy) ask.entropy[place] = static_cast<float>(entropy);
+  if (ask.distance) ask.distance[place] = static_cast<float>(distance);
+  if (ask.max_weight) ask.max_weight[place] = static_cast<float>(row.weight(row.best_key));
+  if (ask.max_key) ask.max_key[place] = row.best_key;
+  for (std::int64_t o = 0; o < ask.offset_count; ++o)
+    ask.offset_mass[o * a.batch * a.heads * a.q_len + place] =
+        static_cast<float>(row.weight(one.query + ask.q_minus_k + ask.offsets[o]));
+  for (std::int64_t t = 0; t < ask.top_count; ++t) {  // the heaviest not yet listed: earlier ones first
+    std::int64_t* keys = ask.top_keys + place * ask.top_count;
+    std::int64_t found = row.broken && t == 0 ? row.best_key : -1;
+    for (std::int64_t j = 0; j < a.k_len && !row.broken; ++j) {
+      if (row.score(j) == -infinity || (found >= 0 && row.score(j) <= row.score(found))) continue;
+      bool listed = false;
+      for (std::int64_t u = 0; u < t; ++u) listed = listed || keys[u] == j;
+      if (!listed) found = j;
+    }
+    keys[t] = found;
+    ask.top_weights[place * ask.top_count + t] = static_cast<float>(row.weight(found));
+  }
+}
+
+}  // namespace
+
+bool careful_row(const ForwardArguments& a, std::int64_t b, std::int64_t h, std::int64_t i) {
+  const std::unique_ptr<double[]> room(new (std::nothrow) double[static_cast<std::size_t>(a.k_len + a.d_v)]);
+  if (!room) return false;
+  const OneRow one{a, b, h, i};
+  const Row row(a, one, room.get());
+  const std::int64_t place = (b * a.heads + h) * a.q_len + i;
+  a.lse[place] = static_cast<float>(row.lse());
+  double* sums = room.get() + a.k_len;
+  const bool finite = !row.broken && sum_values(a, one, row, sums);
+  for (std::int64_t c = 0; c < a.d_v; ++c) write_number(a.out, a.type, b, h, i, c, row.broken ? nan : sums[c]);
+  write_statistics(a, one, row, place);
+  if (!finite && a.not_finite) __atomic_store_n(a.not_finite, 1, __ATOMIC_RELAXED);  // other threads may, too
+  return true;
+}
+
+}  // namespace headwise

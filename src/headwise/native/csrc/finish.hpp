@@ -1,0 +1,133 @@
+// From sums to results: outputs, log-sum-exp and a row's statistics.
+#pragma once
+
+#include "buffer.hpp"
+#include "careful.hpp"
+#include "picks.hpp"
+
+namespace headwise::HEADWISE_ISA_NAME {
+
+template <class Format>
+class Finish {
+ public:
+  Finish(const ForwardArguments& arguments, const Rows& rows, const Softmax& softmax, const Seen* seen,
+         const Picks* picks)
+      : a_(arguments), rows_(rows), softmax_(softmax), seen_(seen), picks_(picks) {
+    for (int v = 0; v * lanes < rows.count; ++v) close(v);
+  }
+
+  // Writes every row. Where a number isn't finite, the row is computed again with care: what is masked must
+  // not have caused it (0 times NaN is NaN), and what is not masked must have the effect it should have.
+  // False: there was no memory for that.
+  bool write(const float* outputs, i64 wide) {
+    for (int i = 0; i < rows_.count; ++i) {
+      const i64 place = (rows_.batch * a_.heads + rows_.head[i]) * a_.q_len + rows_.query[i];
+      const bool fine = write_output(i, outputs + i * wide);
+      if (!fine || bad_[i]) {
+        if (!careful_row(a_, rows_.batch, rows_.head[i], rows_.query[i])) return false;
+        continue;
+      }
+      a_.lse[place] = lse_[i];
+      if (seen_) write_statistics(i, place);
+    }
+    return true;
+  }
+
+ private:
+  const ForwardArguments& a_;
+  const Rows& rows_;
+  const Softmax& softmax_;
+  const Seen* seen_;
+  const Picks* picks_;
+  alignas(64) float lse_[item_rows];
+  alignas(64) float whole_[item_rows];    // the same in powers of two, relative to nothing
+  alignas(64) float inverse_[item_rows];  // 1 / the sum of the weights, relative to top; 0 in a dead row
+  bool bad_[item_rows];
+
+  void close(int v) {
+    const Vector none = splat(-__builtin_inff());
+    const Vector top = load(softmax_.top + v * lanes), sum = load(softmax_.sum + v * lanes);
+    Vector inverse, whole, lse;
+    if (a_.sinks) {
+      alignas(64) float sink[lanes];
+      for (int i = 0; i < lanes; ++i)
+        sink[i] = v * lanes + i < rows_.count ? a_.sinks[rows_.head[v * lanes + i]] * log2_e : 0.0f;
+      const Vector extra = load(sink), high = larger(top, extra);
+      const Whole dead = high == none;  // neither a key nor the sink
+      const Vector factor = select(top == none, Vector{}, exp2(top - high));
+      const Vector total = fma(sum, factor, exp2(extra - high));
+      inverse = select(dead, Vector{}, factor / total);
+      whole = select(dead, none, high + log2(total));
+      lse = select(dead, none, natural(high, total));
+    } else {
+      const Whole dead = top == none;
+      inverse = select(dead, Vector{}, splat(1.0f) / sum);
+      whole = select(dead, none, top + log2(sum));
+      lse = select(dead, none, natural(top, sum));
+    }
+    store(inverse_ + v * lanes, inverse);
+    store(whole_ + v * lanes, whole);
+    store(lse_ + v * lanes, lse);
+    for (int i = v * lanes; i < least((v + 1) * lanes, rows_.count); ++i) {
+      const float t = softmax_.top[i], w = whole_[i];
+      const bool empty = t == -__builtin_inff();
+      bad_[i] = !(empty || (t < 1e30f && t > -1e30f)) || w != w || w > 1e30f;
+      if (empty && softmax_.sum[i] != 0) bad_[i] = true;  // NaN among its scores, none of them above -inf
+      if (empty && a_.sinks) lse_[i] = a_.sinks[rows_.head[i]];  // to the bit: nothing is added to it
+    }
+  }
+
+  bool write_output(int i, const float* from) const {
+    char* to = row_of(a_.out, rows_.batch, rows_.head[i], rows_.query[i], Format::size);
+    float factor = inverse_[i];
+    if (a_.dropout.rate > 0) factor = static_cast<float>(factor / (1 - a_.dropout.rate));
+    const Vector f = splat(factor);
+    Whole fine = splat_whole(-1);
+    i64 c = 0;
+    for (; c + lanes <= a_.d_v; c += lanes) {
+      const Vector x = load(from + c) * f;
+      fine &= x - x == Vector{};
+      if (Format::size == 4)
+        store(reinterpret_cast<float*>(to) + c, x);
+      else
+        store_bf16(to + 2 * c, x);
+    }
+    bool rest = true;
+    for (; c < a_.d_v; ++c) {
+      const float x = from[c] * factor;
+      rest = rest && x - x == 0;
+      if (Format::size == 4) {
+        std::memcpy(to + 4 * c, &x, 4);
+      } else {
+        const std::uint16_t half = bf16_of(x);
+        std::memcpy(to + 2 * c, &half, 2);
+      }
+    }
+    return rest && !any(~fine);
+  }
+
+  static float weight(float score, float whole) {
+    return score == -__builtin_inff() ? 0.0f : exp2(splat(score - whole))[0];
+  }
+
+  void write_statistics(int i, i64 place) const {
+    const RowStatistics& ask = a_.rows;
+    const bool dead = softmax_.top[i] == -__builtin_inff();
+    const float span = whole_[i] - softmax_.top[i];  // log2 of the sum of 2^x
+    if (ask.entropy)
+      ask.entropy[place] =
+          dead ? 0.0f : ln_2 * (span * softmax_.sum[i] * inverse_[i] - seen_->entropy[i] * inverse_[i]);
+    if (ask.distance) ask.distance[place] = dead ? 0.0f : seen_->distance[i] * inverse_[i];
+    if (ask.max_weight) ask.max_weight[place] = dead ? 0.0f : weight(seen_->best[i], whole_[i]);
+    if (ask.max_key) ask.max_key[place] = dead ? -1 : seen_->best_key[i];
+    for (i64 o = 0; o < ask.offset_count; ++o)
+      ask.offset_mass[o * a_.batch * a_.heads * a_.q_len + place] =
+          weight(picks_->offset_scores[o * item_rows + i], whole_[i]);
+    for (i64 t = 0; t < ask.top_count; ++t) {
+      ask.top_keys[place * ask.top_count + t] = picks_->top_keys[i * ask.top_count + t];
+      ask.top_weights[place * ask.top_count + t] = weight(picks_->top_scores[i * ask.top_count + t], whole_[i]);
+    }
+  }
+};
+
+}  // namespace headwise::HEADWISE_ISA_NAME
