@@ -33,7 +33,9 @@ def serve(guides: list[Path], *, port: str | None, browser: bool, profile: str) 
                 raise UserError(f"--guide {none}")
         run(folders, port=wanted, profile=profile, open_browser=browser, tell=typer.echo)
     except GuideError as error:
-        raise first_fault(error, next(one for one in folders if error.file.startswith(str(one)))) from None
+        # An error of no file (no process for the guide's code) is any guide's.
+        faulty = next((one for one in folders if Path(error.file).is_relative_to(one)), folders[0])
+        raise first_fault(error, faulty) from None
     except (ValueError, ProgressError, NoPages, NoPort) as error:
         raise UserError(str(error)) from None
 

@@ -11,6 +11,9 @@ import urllib.request
 
 import pytest
 
+from headwise.cli import study_serve
+from headwise.cli.errors import UserError
+from headwise.study.errors import GuideError
 from headwise.study.progress import Store, add_mark
 from headwise.study.server.run import PORT, listen
 
@@ -232,3 +235,15 @@ def test_the_usual_port_is_taken_if_it_is_free_and_another_if_not():
     assert first.getsockname()[1] == PORT or said
     first.close()
     second.close()
+
+
+def test_an_error_of_no_file_is_one_line_too(monkeypatch, tmp_path):
+    """As that no process can be started for the code of guides: it is no guide's own."""
+
+    def fail(folders, **more):
+        raise GuideError("the process for the guide's code can't be started: no room")
+
+    monkeypatch.setattr(study_serve, "run", fail)
+    (tmp_path / "guide.toml").write_text("")
+    with pytest.raises(UserError, match="^the process for the guide's code can't be started: no room$"):
+        study_serve.serve([tmp_path], port=None, browser=False, profile="default")
