@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from headwise.kernels.addresses import PLAIN
 from headwise.kernels.quantities import called, check_scale, check_share, check_softcap
 from headwise.masks.base import Mask
 from headwise.masks.fits import broadcasts
@@ -14,7 +15,6 @@ from headwise.positions.added import AddedScores
 from headwise.positions.base import Bias
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-_PLAIN = (Tensor, nn.Parameter)
 Kinds = tuple[
     torch.Size,
     torch.Size,
@@ -39,7 +39,7 @@ def check_tensors(q: Tensor, k: Tensor, v: Tensor) -> tuple[int, ...]:
     # Sizes that have passed are looked up, which touches less memory than to check again: that shows where
     # the products of the call before have emptied the processor's caches. Sizes that a compiler or an export
     # leaves open can't be looked up.
-    fixed = not torch.compiler.is_compiling() and all(type(x) in _PLAIN for x in (q, k, v))
+    fixed = not torch.compiler.is_compiling() and all(type(x) in PLAIN for x in (q, k, v))
     check = check_kinds if fixed else check_kinds.__wrapped__
     return check(kinds_of(q, k, v))
 

@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 from math import prod
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 
+from headwise.kernels.addresses import PLAIN
 from headwise.masks.base import Mask
 from headwise.masks.frame import Frame
 from headwise.positions.base import Bias
 
-_PLAIN = {Tensor, nn.Parameter}
+_PLAIN = frozenset(PLAIN)
 _NO_WAY_OF_ITS_OWN = Tensor.__torch_dispatch__
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import datetime
 from pathlib import Path
 
@@ -38,8 +37,7 @@ def refuse_unchanged(guide: Guide) -> None:
     newest = known[-1]
     was = versions.manifest(guide.folder, newest.number)
     made = render_content(guide, "static", version=newest)  # as it would have been published then
-    same = {name: hashlib.sha256(content).hexdigest() for name, content in made.items()} == was.files
-    if same and was.places == {activity.id: activity.places() for activity in guide.activities.values()}:
+    if (versions.hashes(made), versions.ids_within(guide)) == (was.files, was.places):
         raise GuideError(
             f"nothing is published: the guide is the same, page by page, as its version {newest.number} of "
             f"{newest.published[:10]}; change something first",

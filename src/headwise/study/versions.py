@@ -201,8 +201,8 @@ def publish(guide: Guide, files: Mapping[str, bytes], version: Version) -> None:
         published=version.published,
         note=version.note,
         previous=seal.hash_of(home / f"{version.number - 1}.json"),
-        places={activity.id: activity.places() for activity in guide.activities.values()},
-        files={name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())},
+        places=ids_within(guide),
+        files=hashes(files),
     )
     left = orphans(guide.folder)  # as it is before: what somebody else publishes meanwhile is not among them
     try:
@@ -214,6 +214,16 @@ def publish(guide: Guide, files: Mapping[str, bytes], version: Version) -> None:
             str(target),
         ) from error
     _sweep(left, set(made.files.values()))
+
+
+def ids_within(guide: Guide) -> dict[str, list[str]]:
+    """What a manifest keeps of a guide's activities: the ids within each."""
+    return {activity.id: activity.places() for activity in guide.activities.values()}
+
+
+def hashes(files: Mapping[str, bytes]) -> dict[str, str]:
+    """What a manifest keeps of files: the hash of each."""
+    return {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())}
 
 
 def _write(folder: Path, made: Manifest, files: Mapping[str, bytes]) -> None:

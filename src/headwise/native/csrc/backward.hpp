@@ -176,14 +176,6 @@ class Backward {
            (m.band_low == unbounded_low || s.start + s.keys > add_safely(first, m.band_low));
   }
 
-  // Adds sums to those of earlier blocks (the first to nothing), and lets them begin again at 0.
-  static void put_aside(float* sum, float* to, bool add, i64 count) {
-    for (i64 n = 0; n < count; n += lanes) {
-      store(to + n, add ? load(to + n) + load(sum + n) : load(sum + n));
-      store(sum + n, Vector{});
-    }
-  }
-
   // One block of rows, whose gradients of q belong to all pieces that it attends to. False: it has nothing to do
   // with these keys.
   bool rows_against_keys(const Rows& rows, Sides& s, Room& r, i64 chunk, i64 block) {

@@ -125,7 +125,9 @@ class Forward {
     bool far = false, first = true;
     for (i64 start = from; start < until; start += tile_keys) {
       if (near == near_tiles) {
-        put_aside(rows, r, far, wide);
+        put_aside(r.outputs, r.far, far, rows.count * wide);
+        r.softmax->settle();
+        if (look_) r.seen->settle();
         near = 0, far = first = true;
       }
       const int keys = static_cast<int>(least<i64>(tile_keys, until - start));
@@ -155,16 +157,9 @@ class Forward {
     }
     if (first) std::memset(r.outputs, 0, sizeof(float) * static_cast<std::size_t>(wide) * item_rows);
     if (!far) return;
-    for (i64 c = 0; c < rows.count * wide; c += lanes) store(r.outputs + c, load(r.far + c) + load(r.outputs + c));
+    put_aside(r.far, r.outputs, true, rows.count * wide);
     r.softmax->join();
     if (look_) r.seen->join();
-  }
-
-  void put_aside(const Rows& rows, Room& r, bool far, i64 wide) {
-    for (i64 c = 0; c < rows.count * wide; c += lanes)
-      store(r.far + c, far ? load(r.far + c) + load(r.outputs + c) : load(r.outputs + c));
-    r.softmax->settle();
-    if (look_) r.seen->settle();
   }
 
   // scores[key][row] = q . k, and unless plain, everything up to the mask, in powers of two.

@@ -82,7 +82,8 @@ class Measure {
     const i64 start = first_of(first_cell), stop = first_of(last_cell);
     Room r;
     if (!room_for(r, stop - start)) return false;
-    std::memset(r.mass, 0, sizeof(float) * static_cast<std::size_t>((stop - start) * lanes));
+    const i64 count = (stop - start) * lanes;
+    std::memset(r.mass, 0, sizeof(float) * static_cast<std::size_t>(count));
     r.first_cell = first_cell, r.last_cell = last_cell;
     for (i64 c = 0; c < together_; ++c) r.map[c] = 0;
     if (a_.map)
@@ -90,16 +91,12 @@ class Measure {
         for (i64 c = first_cell; c < last_cell; ++c) a_.map[(place * a_.q_cells + q) * a_.k_cells + c] = 0;
     int near = 0;  // blocks whose sums are in `mass`
     bool far = false;
-    const auto put_aside = [&] {
-      for (i64 n = 0; n < (stop - start) * lanes; n += lanes) {
-        store(r.far + n, far ? load(r.far + n) + load(r.mass + n) : load(r.mass + n));
-        store(r.mass + n, Vector{});
-      }
-      near = 0, far = true;
-    };
     for (i64 first = 0; first < a_.q_len; first += item_rows) {
       if (pool::cancelled()) return true;
-      if (near == near_tiles) put_aside();
+      if (near == near_tiles) {
+        put_aside(r.mass, r.far, far, count);
+        near = 0, far = true;
+      }
       const Rows rows(a_, b, h, first, static_cast<int>(least<i64>(item_rows, a_.q_len - first)));
       if (rows.end <= start || rows.begin >= stop) continue;
       read_rows(rows, r, place);
@@ -118,7 +115,7 @@ class Measure {
       if (open.cell >= 0) add_cell(rows, r, place, open.cell);
     }
     if (a_.map) turn_to(0, r, place);
-    if (far) put_aside();
+    if (far) put_aside(r.mass, r.far, far, count);
     const float* mass = far ? r.far : r.mass;
     if (a_.key_mass)
       for (i64 j = start; j < stop; ++j) a_.key_mass[place * a_.k_len + j] = sum_of(load(mass + (j - start) * lanes));

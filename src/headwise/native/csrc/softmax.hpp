@@ -8,6 +8,14 @@
 
 namespace headwise::HEADWISE_ISA_NAME {
 
+// Adds sums to those of earlier blocks (the first to nothing), and lets them begin again at 0.
+inline void put_aside(float* sum, float* to, bool add, i64 count) {
+  for (i64 n = 0; n < count; n += lanes) {
+    store(to + n, add ? load(to + n) + load(sum + n) : load(sum + n));
+    store(sum + n, Vector{});
+  }
+}
+
 // Scores and weights of a block lie as [key][row], item_rows apart.
 //
 // All numbers are in powers of two: weights are 2^(scale s - top). `top` is a row's maximum when it last
