@@ -245,5 +245,5 @@ def test_an_error_of_no_file_is_one_line_too(monkeypatch, tmp_path):
 
     monkeypatch.setattr(study_serve, "run", fail)
     (tmp_path / "guide.toml").write_text("")
-    with pytest.raises(UserError, match="^the process for the guide's code can't be started: no room$"):
+    with pytest.raises(UserError, match=r"^the process for the guide's code can't be started: no room$"):
         study_serve.serve([tmp_path], port=None, browser=False, profile="default")
