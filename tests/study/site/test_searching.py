@@ -105,6 +105,7 @@ def test_an_excerpt_is_cut_around_what_was_found(scripts):
 
 
 def test_a_place_is_found_by_every_id_of_it_and_of_what_lies_within(scripts):
+    """arXiv/html_feedback#6867: readers tell of places by the ids that their page has."""
     asked = {**ONE_PLACE, **WITHIN}
     for written in (str, str.lower, str.upper, "{}.".format, "https://arxiv.org/html/1706.03762v7#{}".format):
         found = scripts.evaluate(

@@ -30,7 +30,8 @@ PLACES = ["", "project/sub"]
 
 @pytest.fixture(scope="module")
 def seen(chromium, host):
-    """All pages, each visited once."""
+    """All pages, each visited once. A request to another machine is a problem (mathjax/MathJax#3436,
+    quarto-dev/quarto-cli#9404: mathematics "offline" that was fetched from elsewhere)."""
     one = Visit(chromium, host.address)
     found = survey(one, PAGES)
     one.close()
@@ -43,6 +44,7 @@ def test_axe_finds_nothing_on_any_page_in_either_theme(seen):
 
 
 def test_no_page_scrolls_sideways_at_any_width(seen):
+    """KaTeX/KaTeX#521, distillpub/template#71: long formulas were cut off on phones."""
     assert seen.sideways == []
 
 
@@ -57,6 +59,7 @@ def test_every_page_loads_below_a_path(visit):
 
 
 def test_a_wide_box_is_reached_and_scrolled_by_keyboard(visit):
+    """data-8/textbook#207: a box that scrolls could not be focused."""
     page = visit(viewport={"width": 320, "height": 700}).open("first/")
     unfold(page)
     boxes = page.evaluate(
@@ -200,6 +203,7 @@ def test_search_shows_markup_as_text(visit):
 
 
 def test_a_permanent_link_is_copied(visit):
+    """ckeditor/ckeditor5#10613: a link to a place must be easy to have."""
     one = visit()
     one.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = one.open("first/")
@@ -214,6 +218,7 @@ def test_a_permanent_link_is_copied(visit):
 
 @pytest.mark.parametrize("place", PLACES)
 def test_an_old_version_says_so_and_leads_to_the_same_place(visit, place):
+    """pkp/pkp-lib#4870: old versions say that they are, and stay."""
     one = visit(place)
     page = one.open("v/1/first/#ours")
     banner = page.locator("[data-banner]")
@@ -239,6 +244,7 @@ def test_a_version_that_can_t_ask_says_it_may_be_old(visit):
 
 
 def test_formulas_are_in_the_accessibility_tree(visit):
+    """KaTeX/KaTeX#820, probml/pml-book#695: formulas were passed over by screen readers."""
     page = visit().open("first/")
     assert page.get_by_role("math").count() >= 2
     assert page.get_by_role("group", name="Formula: d k is the width over h.").count() == 1
