@@ -16,8 +16,8 @@ from benchmarks.results.collect import evaluation, finished, options_of
 from benchmarks.results.drawn import LONGEST, longest_readable
 from benchmarks.results.sections import BY_NAME, SECTIONS, Section, Target, asked, goal, shown
 from corpus import COUNTS
-from test_speech import TINY as TINY_SPEECH
-from test_speech import tone
+from tones import TINY as TINY_SPEECH
+from tones import tone
 
 from headwise.applications import find, train_application
 from headwise.applications.plain import from_plain

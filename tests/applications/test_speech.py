@@ -1,12 +1,12 @@
 """Speech: a tiny run on tones that learns, the recipe's determinism, and what a trained model hears."""
 
 import dataclasses
-import math
 import random
 import shutil
 
 import pytest
 import torch
+from tones import RATE, TINY, tone
 
 from headwise.applications.data_sounds import Recording
 from headwise.applications.errors import DataError
@@ -19,38 +19,6 @@ from headwise.applications.speech_trained import held_out_strings, token_errors
 from headwise.training import RunError, SettingError, read_config
 
 jiwer = pytest.importorskip("jiwer")
-
-RATE = 2000
-TINY = (
-    "bands=16",
-    "layers=1",
-    "decoder_layers=1",
-    "d_model=32",
-    "d_ff=64",
-    "heads=2",
-    "dropout=0",
-    "joined=2",
-    "max_frames=500",
-    "disturbance.bands=0",
-    "disturbance.frames=0",
-    "recipe.rate=3e-3",
-    "warmup=20",
-    "steps=260",
-    "validate_every=260",
-    "validation_strings=20",
-)
-
-
-def tone(digit, chance, rate=RATE):
-    """A digit as a tone of its own pitch between two quiet stretches, in a little noise: 0.2 to 0.3 seconds.
-
-    (Features are normalised over each sound: a tone without its beginning and end would be no event.)
-    """
-    loud, quiet = round(chance.uniform(0.1, 0.2) * rate), round(0.05 * rate)
-    sound = 0.4 * torch.sin(2 * math.pi * (200 + 130 * digit) * torch.arange(loud) / rate)
-    sound = torch.cat((torch.zeros(quiet), sound, torch.zeros(quiet)))
-    noise = torch.randn(len(sound), generator=torch.Generator().manual_seed(chance.getrandbits(32)))
-    return sound + 0.02 * noise
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 import torch.nn.functional as F
+from dense_bias import dense_bias
 from hypothesis import given
 from kernel_cases import Case, assert_same, cases, examples, solve_with, willing
 from torch import Tensor
@@ -18,9 +19,7 @@ from headwise.kernels.dropout import keep
 from headwise.kernels.flex import block_mask, flex_solve, mask_function, untranslatable
 from headwise.kernels.reference import Reference
 from headwise.masks import Allow, Causal, Documents, KeyLengths, Mask, Prefix, Window
-from headwise.positions import ALiBi, Bias, RelativeBuckets
-from headwise.positions.base import Sum
-from headwise.positions.relative import relative_buckets
+from headwise.positions import ALiBi
 
 REFERENCE = Reference()
 MANY, SOME = examples(120), examples(40)
@@ -114,29 +113,6 @@ def formula(given: Problem) -> tuple[Tensor, Tensor]:
                         weight = weight / (1 - flat.dropout) if kept[b, h, i, j] else 0.0
                     out[b, h, i] += weight * flat.v[b, h // group, j]
     return out, lse
-
-
-def dense_bias(bias: Bias, flat: Problem) -> Tensor:
-    """[B, H, q_len, k_len], from the definition of each bias."""
-    frame = flat.frame
-    full = (*frame.batch, frame.heads, frame.q_len, frame.k_len)
-    if isinstance(bias, Sum):
-        return dense_bias(bias.left, flat) + dense_bias(bias.right, flat)
-    steps = frame.k_pos.unsqueeze(-2) - frame.q_pos.unsqueeze(-1)  # [B or nothing, q_len, k_len]
-    steps = steps.unsqueeze(-3)
-    if isinstance(bias, ALiBi):
-        slopes = bias.slopes.view(-1, 1, 1)
-        return (slopes * (-steps.abs() if bias.symmetric else steps)).expand(full)
-    if isinstance(bias, RelativeBuckets):
-        numbers = relative_buckets(
-            steps,
-            buckets=bias.table.shape[0],
-            bidirectional=bias.bidirectional,
-            max_distance=bias.max_distance,
-        )
-        return bias.table[numbers.squeeze(-3)].movedim(-1, -3).expand(full)
-    (tensor,) = bias.tensors()
-    return tensor.expand(full)
 
 
 @SOME

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import torch
+from dense_bias import dense_bias
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from kernel_cases import Case, Result, cases, examples, solve_with, willing
-from test_conformance import dense_bias
 from torch import Tensor
 
 from headwise.kernels import KERNELS, Kernel, Problem

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from bert_folder import IDS, SMALL, save, weights
 from torch import Tensor
 
 from headwise.models import BertConfig, BertEncoder, find_bert, load_bert, mean_pool
@@ -25,18 +26,6 @@ TEXTS = [
     "hi",
     "The law will never be perfect, but its application should be just; this is what we are missing. " * 7,
 ]
-SMALL: dict[str, Any] = {
-    "model_type": "bert",
-    "vocab_size": 29,
-    "hidden_size": 12,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 3,
-    "intermediate_size": 17,
-    "max_position_embeddings": 11,
-    "type_vocab_size": 2,
-    "hidden_act": "gelu",
-    "layer_norm_eps": 1e-12,
-}
 
 
 @pytest.fixture(scope="module")
@@ -137,48 +126,6 @@ def test_importing_models_needs_neither_tokenizers_nor_safetensors() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
-
-
-# A small folder of one's own
-
-
-def weights(**config: Any) -> dict[str, Tensor]:
-    """Random weights under Hugging Face's names, made without headwise."""
-    sizes = SMALL | config
-    width, inner = sizes["hidden_size"], sizes["intermediate_size"]
-    generator = torch.Generator().manual_seed(0)
-    shapes: dict[str, tuple[int, ...]] = {
-        "embeddings.word_embeddings.weight": (sizes["vocab_size"], width),
-        "embeddings.position_embeddings.weight": (sizes["max_position_embeddings"], width),
-        "embeddings.token_type_embeddings.weight": (sizes["type_vocab_size"], width),
-        "embeddings.LayerNorm.weight": (width,),
-        "embeddings.LayerNorm.bias": (width,),
-    }
-    for n in range(sizes["num_hidden_layers"]):
-        for part, shape in {
-            "attention.self.query": (width, width),
-            "attention.self.key": (width, width),
-            "attention.self.value": (width, width),
-            "attention.output.dense": (width, width),
-            "attention.output.LayerNorm": (width,),
-            "intermediate.dense": (inner, width),
-            "output.dense": (width, inner),
-            "output.LayerNorm": (width,),
-        }.items():
-            shapes[f"encoder.layer.{n}.{part}.weight"] = shape
-            shapes[f"encoder.layer.{n}.{part}.bias"] = shape[:1]
-    return {name: torch.randn(shape, generator=generator) / 3 for name, shape in shapes.items()}
-
-
-def save(folder: Path, state: dict[str, Tensor], **config: Any) -> Path:
-    (folder / "config.json").write_text(json.dumps(SMALL | config))
-    safetensors.save_file(
-        {name: tensor.contiguous() for name, tensor in state.items()}, folder / "model.safetensors"
-    )
-    return folder
-
-
-IDS = torch.tensor([[3, 5, 7, 11, 13], [2, 28, 0, 0, 0]])
 
 
 @torch.no_grad()

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from logbook import DAY, HOUR, MINUTE, NOON
 from make_schedules import FILE, made
+from schedule_cases import WAITS, easy_for_ever, last_days
 
 from headwise.study.progress import Review, days, fold
 from headwise.study.progress.schedule import after, previews, recall
@@ -100,41 +101,9 @@ def test_the_four_previews_are_what_the_ratings_will_do():
     assert previews(state, NOON - DAY) == previews(state, NOON + 1)  # a clock that was set back
 
 
-WAITS = {
-    -5: "1 min",
-    0: "1 min",
-    1: "1 min",
-    MINUTE: "1 min",
-    MINUTE + 1: "2 min",
-    5 * MINUTE: "5 min",
-    5 * MINUTE + 1: "6 min",
-    330_000 - 1: "6 min",  # what is left of 5.5 minutes
-    330_000: "6 min",  # which "hard" gives a new card
-    90 * MINUTE: "90 min",
-    90 * MINUTE + 1: "2 h",
-    36 * HOUR - 1: "36 h",
-    36 * HOUR: "2 days",
-    DAY * 5 // 2: "3 days",
-    DAY * 60 - 1: "60 days",
-    DAY * 60: "2 months",
-    DAY * 76: "3 months",  # 2.5 months of 30.4 days
-    DAY * 76 - 1: "2 months",
-    DAY * 700 - 1: "23 months",
-    DAY * 700: "1.9 years",
-    DAY * 36_525 // 100 * 9 // 4: "2.3 years",  # 2.25 years
-    DAY * 36_500: "99.9 years",
-}
-
-
 @pytest.mark.parametrize(("wait", "told"), WAITS.items())
 def test_a_wait_is_told_in_round_words(wait, told):
     assert words(wait) == told  # test_schedule_in_browser.py asks the same of waits.js
-
-
-def last_days():
-    """Reviews in the last week that has a date."""
-    end = days.read("9999-12-31T23:59:59.999Z")
-    return [Review(f"late-{number:04d}", end - gap, 4) for number, gap in enumerate((6 * DAY, DAY, 0))]
 
 
 def test_a_review_at_the_end_of_all_dates_has_previews_and_comes_back_by_then():
@@ -154,16 +123,6 @@ def test_recall_falls_to_ninety_percent_at_the_stability():
         recall(state, NOON + days * DAY) for days in (int(state.stability), int(state.stability) + 1)
     )
     assert before >= 0.9 >= at
-
-
-def easy_for_ever():
-    """Easy on each due day, until the memory is as stable as it gets, then forgotten and relearnt."""
-    steps, state, at = [], None, NOON - 20_000 * DAY
-    for rating in (*[4] * 16, 1, 3, 3):
-        steps.append(Review(f"{len(steps):08d}", at, rating))
-        state = after(state, steps[-1])
-        at = state.due
-    return steps
 
 
 def test_a_memory_grows_no_more_stable_than_the_longest_wait():

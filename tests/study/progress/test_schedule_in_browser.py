@@ -8,7 +8,7 @@ import pytest
 from browser_modules import modules
 from logbook import DAY, GUIDE, HOUR, MINUTE, NOON, deck, review
 from make_schedules import FILE
-from test_card_schedule import WAITS, easy_for_ever, last_days
+from schedule_cases import WAITS, easy_for_ever, last_days
 
 from headwise.study.progress import change_settings, days, queue
 from headwise.study.progress.queue import DeckCard, last_given, sort_out

@@ -4,8 +4,7 @@ questions are headings, and no button's name is a formula."""
 from html.parser import HTMLParser
 
 import pytest
-from test_learning_in_browser import choose, submit
-from test_server_faults_in_browser import turn
+from learning_steps import choose, submit, turn
 
 from headwise.study.site import render_content
 

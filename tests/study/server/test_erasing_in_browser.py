@@ -4,8 +4,8 @@ import json
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from test_learning_in_browser import bring_in, form, learn_a_little, review_text, waits_for
-from test_waiting_entries import a_review, put, waiting
+from learning_steps import bring_in, form, learn_a_little, review_text, waits_for
+from outbox import a_review, put, waiting
 
 pytestmark = pytest.mark.browser
 

@@ -1,8 +1,8 @@
 """Progress that arrives late: what was done meanwhile stays, and drafts belong to the profile they are of."""
 
 import pytest
+from learning_steps import choose, form, submit
 from served import Served
-from test_learning_in_browser import choose, form, submit
 
 from headwise.study.progress import Store
 

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 
 import pytest
+from learning_steps import review_text, waits_for
 from served import Served
 from small_guide import DECK, small_guide, store_formulas, write_guide
-from test_learning_in_browser import review_text, waits_for
 
 from headwise.study.publishing import publish_guide
 

@@ -2,18 +2,12 @@
 
 import pytest
 from learner import Learner
+from learning_steps import form, submit, turn, waits_for
 from served import Served
-from test_learning_in_browser import form, submit, waits_for
 
 from headwise.study.progress import NotSaved, Store, add_review
 
 pytestmark = pytest.mark.browser
-
-
-def turn(page):
-    page.get_by_role("button", name="Review 2 cards").click()
-    page.keyboard.press("Space")
-    page.wait_for_selector(".review-back")
 
 
 def reviews(server):

@@ -1,15 +1,13 @@
 """What could not be sent waits in the browser: it counts from when it was made, it is dropped only where the
 server has judged it, and then the learner is told."""
 
-import json
-
 import pytest
-from test_learning_in_browser import waits_for
+from learning_steps import waits_for
+from outbox import OUTBOX, a_review, put, waiting
 
 from headwise.study.progress import add_review
 
 MINUTE, DAY = 60_000, 86_400_000
-OUTBOX = "headwise-study-outbox/"
 
 
 def send(server, id, when, *, card="card-one", expects=None, rating=3):
@@ -59,19 +57,6 @@ def test_a_mark_that_arrives_late_does_not_outdo_a_later_one(server):
             "/api/marks", {"id": id, "guide": "small", "activity": "first", "done": done, "when": when}
         )
     assert server.get("/api/progress")[2]["marks"] == {"first": False}
-
-
-def put(page, id, path, when, **body):
-    entry = {"path": path, "profile": "default", "when": when, "body": {"id": id, **body}}
-    page.evaluate("([key, text]) => localStorage.setItem(key, text)", [OUTBOX + id, json.dumps(entry)])
-
-
-def waiting(page):
-    return page.evaluate("Object.keys(localStorage).filter((key) => key.includes('outbox')).sort()")
-
-
-def a_review(guide="small", card="card-one"):
-    return {"guide": guide, "card": card, "rev": 1, "rating": 3, "expects": None}
 
 
 @pytest.mark.browser

@@ -198,3 +198,8 @@ class Opened:
         assert not self.errors, self.errors
         foreign = [url for url in self.requests if not url.startswith((self.site.url, "data:"))]
         assert not foreign, foreign
+
+
+def keys(cells):
+    """The keys of all cells that a locator finds, in their order."""
+    return cells.evaluate_all("all => all.map(one => one.dataset.key)")
