@@ -29,7 +29,7 @@ ROUNDS = 9
 SAMPLE = 0.002  # seconds of one sample, made of many calls where they are short
 # (batch, heads, queries, keys)
 MANY = [(1, 1, 16, 16), *((1, 8, n, n) for n in (16, 24, 32, 48, 64, 96, 128, 256, 512))]
-FEW_QUERIES = [(1, 8, 1, n) for n in (16, 64, 128, 256, 512, 1024, 2048, 8192)] + [(8, 8, 1, 2048)]
+FEW_QUERIES = [(1, 8, 1, n) for n in (1, 4, 16, 64, 128, 256, 512, 1024, 2048, 8192)] + [(8, 8, 1, 2048)]
 GROUPS = 4  # query heads that share a key, in rows of grouped heads
 
 

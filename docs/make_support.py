@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import headwise as hw
 from headwise.attention import attention, problem
 from headwise.kernels import KERNELS, Kernel, Problem
 from headwise.kernels.choose import choose, reasons_against
+from headwise.kernels.native_build import native
 from headwise.masks import Mask
 
 PAGE = Path(__file__).parent / "support.md"
@@ -309,8 +311,27 @@ def by_attempt() -> Iterator[str]:
         yield f"| {label} | {' | '.join(cells)} |"
 
 
+@contextmanager
+def unmeasured() -> Iterator[None]:
+    """With an instruction set that no measured table knows: choices are then the same on every machine."""
+    if native is None:
+        yield
+        return
+    used = native.isa()
+    native.use_isa("baseline")
+    try:
+        yield
+    finally:
+        native.use_isa(used)
+
+
 def page() -> str:
     """The whole page."""
+    with unmeasured():
+        return _page()
+
+
+def _page() -> str:
     lines = [
         "# Which kernel takes which call",
         "",
@@ -318,9 +339,10 @@ def page() -> str:
         "writes the page again and compares. For a call of your own, ask [`explain`](kernels.md#explain).",
         "",
         "Every call works under `auto`; the tables say on which kernel. Kernels stand in the order in which "
-        "`auto` asks them. The calls are tiny, and there `native` passes to `torch` what both take; "
-        "[larger ones](kernels.md#native) it takes itself. Whether a mask is a range of keys decides only "
-        "where its matrix isn't small. `native` is there where headwise was installed with a C++ compiler.",
+        "`auto` asks them. What `native` and `torch` both take is `torch`'s here, as on a processor that was "
+        "never measured; on those that were, `native` takes [nearly all of it](kernels.md#native). Whether a "
+        "mask is a range of keys decides only where its matrix isn't small (the calls here are tiny). "
+        "`native` is there where headwise was installed with a C++ compiler.",
         "",
         "## On the CPU",
         "",

@@ -87,7 +87,8 @@ if native is None:
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_everything_else_takes_the_long_way_and_is_right(name: str, taken: list[bool]) -> None:
-    (q, k, v), options = OTHERS[name](inputs(2, 3, 5, 7))
+    # In float64, which is torch's: the compiled kernel has a short way for some of these, where it is faster.
+    (q, k, v), options = OTHERS[name](inputs(2, 3, 5, 7, dtype=torch.float64))
     out = hw.attention(q, k, v, **options)  # type: ignore[call-overload]
     assert not any(taken)
     expected = hw.attention(q, k, v, kernel="reference", **options)  # type: ignore[call-overload]

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headwise.kernels.addresses import address, as_stored
 from headwise.kernels.native_build import native
-from headwise.kernels.native_masks import LOWEST, Parts, dense_step, numbers, translate
+from headwise.kernels.native_masks import HIGHEST, LOWEST, Parts, dense_step, numbers, translate
 from headwise.kernels.pair import Grads
 from headwise.kernels.problem import Problem
 from headwise.positions.added import AddedScores
@@ -21,7 +21,7 @@ from headwise.positions.added import AddedScores
 TYPES = {torch.float32: 0, torch.bfloat16: 1}
 NOT_FINITE = 0 if native is None else int(native.NOT_FINITE)
 _PATIENT = 4e9  # operations below which a call is over before anybody could wish to interrupt it
-_NO_MORE = numbers(Parts())[2:]  # of a mask that is a band alone
+_NO_MORE = numbers(Parts())[8:]  # of a mask that is a band and an end
 _threads = 0
 
 
@@ -41,18 +41,24 @@ def forward(problem: Problem, rows: tuple[int, ...] | None = None) -> tuple[Tens
     return out, lse, finite
 
 
-def forward_plain(q: Tensor, k: Tensor, v: Tensor, scale: float, ahead: int | None) -> Tensor | None:
+def forward_plain(
+    q: Tensor, k: Tensor, v: Tensor, scale: float, ahead: int | None, lengths: Tensor | None = None
+) -> Tensor | None:
     """What `forward` gives of a call without options; None where something isn't finite.
 
     Args:
-        ahead: of a causal mask: how many keys stand before the first query's own. None: no mask.
+        ahead: of a causal mask: how many keys stand before the first query's own. None: no such mask.
+        lengths: how many keys there are, int64 [1 or batch], side by side. None: all.
     """
     q, k, v = dense_last(q), dense_last(k), dense_last(v)
     batch, heads, q_len, d_k = q.shape
     _, kv_heads, k_len, d_v = v.shape
     out = v.new_empty(batch, q_len, heads, d_v).transpose(1, 2)
     lse = room(q, batch, heads, q_len)
-    mask = None if ahead is None else (LOWEST, ahead, *_NO_MORE)
+    mask: tuple[int, ...] | None = None
+    if ahead is not None or lengths is not None:
+        end = (0, 0) if lengths is None else (address(lengths), dense_step(lengths, 0))
+        mask = (LOWEST, HIGHEST if ahead is None else ahead, 0, 0, 0, 0, *end, *_NO_MORE)
     sizes = (TYPES[q.dtype], batch, heads, kv_heads, q_len, k_len, d_k, d_v)
     told = (*sizes, scale, 0.0, *places(q), *places(k), *places(v), 0, mask, None, 0.0, 0, 0)
     patient = 2.0 * batch * heads * q_len * k_len * (d_k + d_v) < _PATIENT

@@ -8,6 +8,7 @@ this way, on which the same rules are asked once for all calls of the same sizes
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -47,6 +48,7 @@ def solve_plain(q: Tensor, k: Tensor, v: Tensor, mask: Mask | None, *, at_start:
     if way is None:
         return None
     scale = q.shape[-1] ** -0.5
+    causal = causal and not _newest(q.shape, at_start)
     if way == "native":
         return forward_plain(q, k, v, scale, _ahead(q.shape, k.shape, at_start) if causal else None)
     return direct(q, k, v, scale, None, causal=causal)
@@ -74,15 +76,30 @@ def _way(kinds: Kinds, causal: bool, at_start: bool, isa: str | None) -> str | N
     q, k, v, dtype, _, _, device, _, _ = kinds
     if not len(q) == len(k) == len(v) == 4 or not q[0] == k[0] == v[0] or not q[-1]:
         return None
-    torchs = refusals(device.type, dtype, q[-1], v[-1], 0.0, None, sinks=False)
-    if isa is not None and not native_refusals(device.type, dtype, None):
+    way = kernel_of_sizes(device.type, dtype, q, k, v, isa)
+    causal = causal and not _newest(q, at_start)
+    return way if way == "native" or q[-2] == k[-2] or at_start or not causal else None
+
+
+def kernel_of_sizes(
+    device: str, dtype: torch.dtype, q: Sequence[int], k: Sequence[int], v: Sequence[int], isa: str | None
+) -> str | None:
+    """The kernel, "native" or "torch", of a call without options and of these sizes, known to fit each other;
+    None where it is neither, or several calls of torch's. `isa` is that of the compiled kernel in use.
+
+    Nothing is looked up by sizes here: those of the steps of a text are others each time.
+    """
+    torchs = refusals(device, dtype, q[-1], v[-1], 0.0, None, sinks=False)
+    if isa is not None and not native_refusals(device, dtype, None):
         groups = q[1] // k[1] if k[1] else 1
-        slower = slower_than_torch(isa, dtype, q[-2], groups, multiplications(q, v))
-        if torchs or slower is None:
+        if torchs or slower_than_torch(isa, dtype, q[-2], groups, multiplications(q, v)) is None:
             return "native"
-    square = q[-2] == k[-2] or at_start
-    same_heads = q[1] == k[1]
-    return "torch" if same_heads and (square or not causal) and not torchs else None
+    return "torch" if q[1] == k[1] and not torchs else None
+
+
+def _newest(q: Sequence[int], at_start: bool) -> bool:
+    """Whether a causal mask hides nothing: one query, which stands with the last key."""
+    return q[-2] == 1 and not at_start
 
 
 def _ahead(q: torch.Size, k: torch.Size, at_start: bool) -> int:

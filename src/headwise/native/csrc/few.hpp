@@ -1,4 +1,5 @@
-// Scores of very few query rows: decoding, where reading the keys is all the work.
+// Scores of very few query rows, where reading the keys is all the work: for steps of decoding with a bias, softcap
+// or dropout, and for what is seen of any (decode.hpp has the plain ones).
 //
 // The columns of a key lie in the lanes, and a key is read once for all rows. Sixteen such sums (of the key and
 // row pairs that come next) are then added up across lanes together, by one half-transposition.

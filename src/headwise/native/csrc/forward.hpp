@@ -23,6 +23,9 @@ class Forward {
       splits_ = most<i64>(1, least(a_.k_len / split_keys, (enough_pieces + pieces - 1) / pieces));
   }
 
+  // Whether more is asked for than output and log-sum-exp.
+  bool looks() const { return look_; }
+
   Status run() {
     const double useful = a_.mask.band_high == unbounded_high ? 1 : 0.5;
     const double operations = 2.0 * static_cast<double>(a_.batch * a_.heads) * static_cast<double>(a_.q_len) *
