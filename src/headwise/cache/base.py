@@ -31,6 +31,19 @@ class CacheView(NamedTuple):
     aligned: bool
 
 
+class Pushed(NamedTuple):
+    """What the query of a pushed step sees of k and v [batch, kv_heads, k_len, d].
+
+    length: that many keys, the first ones; None where entries differ.
+    lengths: how many of each entry then, int64 [batch].
+    """
+
+    k: Tensor
+    v: Tensor
+    length: int | None
+    lengths: Tensor | None = None
+
+
 class Cache(Owned):
     """Base of the caches that keep the steps of one layer's own sequence.
 
@@ -155,6 +168,23 @@ def check_same(name: str, kept: Tensor, new: Tensor) -> None:
             f"{name} is {new.dtype} on {new.device}, the cache holds {kept.dtype} on {kept.device}: make the "
             f"cache with dtype={new.dtype}, device={str(new.device)!r}, or keep autocast as it was."
         )
+
+
+def continues(kept: Tensor, new: Tensor) -> bool:
+    """Whether `new` [batch, kv_heads, 1, d] is one more step of `kept`."""
+    return (
+        new.ndim == kept.ndim == 4
+        and new.shape[2] == 1
+        and new.shape[:2] == kept.shape[:2]
+        and new.shape[3] == kept.shape[3]
+        and new.dtype == kept.dtype
+        and new.device == kept.device
+    )
+
+
+def writable(x: Tensor) -> bool:
+    """Whether x may be written into now: tensors of inference mode can't be elsewhere."""
+    return torch.is_inference_mode_enabled() or not x.is_inference()
 
 
 def check_reorder(batch: tuple[int, ...], rows: Tensor) -> None:

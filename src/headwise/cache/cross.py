@@ -16,11 +16,17 @@ from headwise.masks.frame import Frame
 
 
 class Visible(NamedTuple):
-    """What the queries of a batch see of a memory: keys, values, and -inf [batch, 1, 1, k_len] to add to the
-    scores of what is hidden (None: nothing is)."""
+    """What the queries of a batch see of a memory's keys and values, of which nothing else is hidden.
+
+    lengths: how many keys each entry sees, int64 [1 or batch]; None: all.
+    length: that number, where it is the same for all entries.
+    added: where it isn't: -inf [batch, 1, 1, k_len] to add to the scores of what is hidden.
+    """
 
     k: Tensor
     v: Tensor
+    length: int
+    lengths: Tensor | None
     added: Tensor | None
 
 
@@ -74,7 +80,7 @@ class CrossCache(Owned):
         if self._k is None or self._v is None or self._positions is not None or self._k.ndim != 4:
             return None
         if mask is None:
-            return Visible(self._k, self._v, None)
+            return Visible(self._k, self._v, self._k.shape[2], None, None)
         state = _state(mask.lengths)
         if self._visible is None or self._visible[0] is not mask or self._visible[1] != state:
             self._visible = mask, state, _left(mask, self._k, self._v)
@@ -117,8 +123,8 @@ def _left(mask: KeyLengths, k: Tensor, v: Tensor) -> Visible | None:
     allow = mask.block(frame, slice(0, 1), slice(0, keys))  # [batch or 1, 1, 1, k_len]
     if allow.ndim != 4 or not bool(allow.any(-1).all()):
         return None
-    if len(allow) == 1:  # the same for all: fewer keys are faster than -inf for some
-        length = int(allow.sum())
-        return Visible(k[:, :, :length], v[:, :, :length], None)
+    lengths = allow.sum(-1).flatten()  # [1 or batch]
+    if len(lengths) == 1:  # the same for all: fewer keys are faster than -inf for some
+        return Visible(k, v, int(lengths), lengths, None)
     added = torch.zeros(allow.shape, dtype=score_dtype(k.dtype), device=k.device)
-    return Visible(k, v, added.masked_fill_(~allow, float("-inf")))
+    return Visible(k, v, keys, lengths, added.masked_fill_(~allow, float("-inf")))

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headwise.cache.base import CacheView, check_crop
+from headwise.cache.base import CacheView, Pushed, check_crop, continues, writable
 from headwise.cache.joined import JoinedCache
 from headwise.masks import ValidKeys
 
-_ROOM = 32  # steps for which room is made at once
+_ROOM = 32  # steps for which room is made at once, at least: an eighth of what is there
 
 
 class GrowingCache(JoinedCache):
@@ -45,32 +45,38 @@ class GrowingCache(JoinedCache):
         return CacheView(k, v, q_positions, k_positions, mask, aligned=self._equal)
 
     @property
-    def takes_steps(self) -> bool:
-        """Whether `push` may be asked: there are steps, and sequences are equally long."""
-        return self._k is not None and isinstance(self._total, int)
+    def next_length(self) -> int | None:
+        """How many keys the next step attends to, if `push` may be asked: there are steps, and sequences are
+        equally long. Else None."""
+        return self._total + 1 if self._k is not None and isinstance(self._total, int) else None
 
-    def push(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor] | None:
-        """`append` of one step that is real in all sequences, without its checks: all keys and values.
+    uneven = False  # sequences of which `push` may be asked are equally long
 
-        None, and nothing done, unless sequences are equally long, gradients are off, and the step is like
-        those kept, [batch, kv_heads, 1, d].
+    def push(self, k: Tensor, v: Tensor) -> Pushed | None:
+        """Show one step that is real in all sequences, [batch, kv_heads, 1, d], as `append` would, without
+        its checks. It counts from `keep_pushed` on, and until then nothing has happened.
+
+        None unless sequences are equally long, gradients are off, and the step is like those kept.
         """
         old_k, old_v, total = self._k, self._v, self._total
         if old_k is None or old_v is None or not isinstance(total, int) or torch.is_grad_enabled():
             return None
-        if not (_continues(old_k, k) and _continues(old_v, v)):
+        if not (continues(old_k, k) and continues(old_v, v)):
             return None
-        if self._room is None or not _writable(self._room[0], total):
+        if self._room is None or total == self._room[0].shape[2] or not writable(self._room[0]):
             self._room = _with_room(old_k), _with_room(old_v)
         room_k, room_v = self._room
         # By `data`, since no number is changed that was handed out: a gradient that waits for those of the
         # steps before would otherwise be refused.
         room_k.data.narrow(2, total, 1).copy_(k)
         room_v.data.narrow(2, total, 1).copy_(v)
-        self._total = total + 1
-        self._k, self._v = room_k.narrow(2, 0, total + 1), room_v.narrow(2, 0, total + 1)
+        return Pushed(room_k.narrow(2, 0, total + 1), room_v.narrow(2, 0, total + 1), total + 1)
+
+    def keep_pushed(self, pushed: Pushed) -> None:
+        """Count the step that `push` showed last."""
+        if pushed.length is not None:
+            self._k, self._v, self._total = pushed.k, pushed.v, pushed.length
         self._k_positions = None  # 0, 1, ...
-        return self._k, self._v
 
     def rollback(self, mark: Any) -> None:
         super().rollback(mark)
@@ -108,26 +114,9 @@ class GrowingCache(JoinedCache):
         return {name: value for name, value in super().__getstate__().items() if name != "_room"}
 
 
-def _continues(kept: Tensor, new: Tensor) -> bool:
-    """Whether `new` [batch, kv_heads, 1, d] is one more step of `kept`."""
-    return (
-        new.ndim == kept.ndim == 4
-        and new.shape[2] == 1
-        and new.shape[:2] == kept.shape[:2]
-        and new.shape[3] == kept.shape[3]
-        and new.dtype == kept.dtype
-        and new.device == kept.device
-    )
-
-
-def _writable(room: Tensor, step: int) -> bool:
-    """Whether there is room for this step. Tensors of inference mode can't be written elsewhere."""
-    return step < room.shape[2] and (torch.is_inference_mode_enabled() or not room.is_inference())
-
-
 def _with_room(kept: Tensor) -> Tensor:
     """A copy [batch, kv_heads, more than k_len, d]."""
     steps = kept.shape[2]
-    room = kept.new_empty(*kept.shape[:2], steps + _ROOM, kept.shape[3])
+    room = kept.new_empty(*kept.shape[:2], steps + max(_ROOM, steps // 8), kept.shape[3])
     room.narrow(2, 0, steps).copy_(kept)
     return room

@@ -11,12 +11,15 @@ from torch import Tensor
 from headwise.cache.base import (
     Cache,
     CacheView,
+    Pushed,
     check_chunk,
     check_crop,
     check_rows,
     check_same,
+    continues,
     over_features,
     real_steps,
+    writable,
 )
 from headwise.cache.words import described
 from headwise.kernels.arguments import arguments
@@ -162,6 +165,39 @@ class StaticCache(Cache):
         every = torch.arange(self.max_length, device=k.device)
         k_positions = torch.where(every < self._start.unsqueeze(-1), every, -1)
         return CacheView(self.k, self.v, q_positions, k_positions, ValidKeys(), aligned=False)
+
+    @property
+    def next_length(self) -> int | None:
+        """How many keys `push` shows, if it may be asked: there is room. Else None."""
+        ready = self._most < self.max_length and writable(self._k) and writable(self._seen)
+        return self.max_length if ready else None
+
+    @property
+    def uneven(self) -> bool:
+        """Whether sequences may differ in length."""
+        return not self._equal
+
+    def push(self, k: Tensor, v: Tensor) -> Pushed | None:
+        """Show one step that is real in all sequences, [batch, kv_heads, 1, d], as `append` would, without
+        its checks. It counts from `keep_pushed` on, and until then nobody sees it.
+
+        None unless gradients are off, and the step is like those kept.
+        """
+        if torch.is_grad_enabled() or not (continues(self._k, k) and continues(self._v, v)):
+            return None
+        at = self._most
+        for store, new in ((self._k, k), (self._v, v)):
+            if self._equal:
+                store.narrow(2, at, 1).copy_(new)
+            else:
+                slots = self._seen.unsqueeze(-1)  # [batch, 1]
+                store.scatter_(2, over_features(slots).expand(new.shape), new)
+        return Pushed(self.k, self.v, at + 1) if self._equal else Pushed(self.k, self.v, None, self._seen + 1)
+
+    def keep_pushed(self, pushed: Pushed) -> None:
+        """Count the step that `push` showed last."""
+        self._seen.add_(1)
+        self._most += 1
 
     def mark(self) -> Any:
         return self._seen.clone(), self._equal, self._most

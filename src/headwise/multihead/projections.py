@@ -39,12 +39,14 @@ def project(linear: nn.Module, x: Tensor) -> Tensor:
 def by_onednn(linear: nn.Module, x: Tensor) -> bool:
     """Whether `project` takes oneDNN: by sizes, types and what is attached, never by values or grad mode."""
     least = faster_from()
-    if least is None or type(linear) is not nn.Linear or x.is_nested or not (x.ndim and readable(x)):
+    if least is None or type(linear) is not nn.Linear or x.is_nested or not x.ndim:
         return False
-    weight, bias, rows = linear.weight, linear.bias, x.numel() // max(1, x.shape[-1])
+    rows = x.numel() // max(1, x.shape[-1])
+    if rows < _LEAST_ROWS or not readable(x):
+        return False
+    weight, bias = linear.weight, linear.bias
     return (
-        rows >= _LEAST_ROWS
-        and rows * weight.numel() >= least
+        rows * weight.numel() >= least
         and x.shape[-1] == weight.shape[-1]
         and x.dtype == weight.dtype == torch.float32
         and x.is_cpu

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
-from headwise.cache import Cache, CrossCache, GrowingCache
+from headwise.cache import Cache, CrossCache, GrowingCache, StaticCache
+from headwise.kernels.addresses import readable
 from headwise.kernels.direct import direct, direct_will_do
+from headwise.kernels.native_build import isa
 from headwise.kernels.native_call import forward_plain
-from headwise.kernels.plain import plain_kernel
+from headwise.kernels.plain import kernel_of_sizes
 from headwise.masks import Causal, KeyLengths
 from headwise.masks.base import Mask
 from headwise.multihead.projections import project
@@ -31,32 +34,13 @@ def step(
     call has other arguments."""
     if any(one is not None for one in others) or not (direct_will_do(x) and _is_plain(layer, x)):
         return None
-    if type(cache) is GrowingCache:
-        if x.shape[1] != 1 or not cache.takes_steps or not (mask is None or type(mask) is Causal):
-            return None
-        cache.check_owner(layer)
-        linears = (layer.q_proj, layer.k_proj, layer.v_proj)
-        # All three before the step is kept: one may raise.
-        q, k, v = (split(project(linear, x), layer.num_heads) for linear in linears)
-        mark = cache.mark()
-        pushed = cache.push(k, v)
-        if pushed is None:
-            return None
-        heads = _attend(layer, q, *pushed, None)
-        if heads is None:
-            cache.rollback(mark)
-            return None
+    if type(cache) is GrowingCache or type(cache) is StaticCache:
+        heads = _own(layer, x, mask, cache)
     elif type(cache) is CrossCache:
-        if not (mask is None or type(mask) is KeyLengths):
-            return None
-        cache.check_owner(layer)
-        seen = cache.visible(mask)
-        if seen is None or len(seen.k) != len(x):
-            return None
-        heads = _attend(layer, split(project(layer.q_proj, x), layer.num_heads), *seen)
-        if heads is None:
-            return None
+        heads = _across(layer, x, mask, cache)
     else:
+        return None
+    if heads is None:
         return None
     cache.claim(layer)
     y: Tensor = project(layer.out_proj, heads.transpose(1, 2).flatten(2))
@@ -68,14 +52,9 @@ def _is_plain(layer: MultiHeadAttention, x: Tensor) -> bool:
         x.ndim == 3
         and x.shape[2] == layer.input_dim
         and x.dtype == getattr(getattr(layer.q_proj, "weight", None), "dtype", None)
-        and layer.num_kv_heads == layer.num_heads
-        and layer.d_k == layer.d_v
         and layer.kernel == "auto"
         and not (layer.training and layer.dropout)
         and not layer.attention_hooks
-        and layer.rotary is None
-        and layer.q_norm is None
-        and layer.k_norm is None
         and layer.gate_proj is None
         and layer.score_bias is None
         and layer.softcap is None
@@ -83,17 +62,104 @@ def _is_plain(layer: MultiHeadAttention, x: Tensor) -> bool:
     )
 
 
-def _attend(
-    layer: MultiHeadAttention, q: Tensor, k: Tensor, v: Tensor, added: Tensor | None
+def _own(
+    layer: MultiHeadAttention, x: Tensor, mask: Mask | None, cache: GrowingCache | StaticCache
 ) -> Tensor | None:
-    if not (q.dtype == k.dtype == v.dtype and q.shape[-1] == k.shape[-1] == v.shape[-1]):
+    """The heads of one more step of the layer's own sequence, which is then kept."""
+    length = cache.next_length
+    if length is None or x.shape[1] != 1 or not (mask is None or type(mask) is Causal):
+        return None
+    kernel = _kernel(layer, x, length)
+    if kernel is None or (kernel == "torch" and cache.uneven):
+        return None
+    cache.check_owner(layer)
+    # All three before the step is kept: one may raise.
+    q = split(project(layer.q_proj, x), layer.num_heads)
+    k = split(project(layer.k_proj, x), layer.num_kv_heads)
+    v = split(project(layer.v_proj, x), layer.num_kv_heads)
+    q = q if layer.q_norm is None else layer.q_norm(q).to(q.dtype)
+    k = k if layer.k_norm is None else layer.k_norm(k).to(k.dtype)
+    if layer.rotary is not None:
+        dtype = torch.promote_types(q.dtype, torch.float32)
+        turns = layer.rotary.turns(cache.next_positions(1, device=x.device), dtype=dtype)
+        q, k = layer.rotary.turn(q, turns), layer.rotary.turn(k, turns)
+    pushed = cache.push(k, v)
+    if pushed is None:
+        return None
+    k, v, seen, lengths = pushed
+    if kernel == "torch" and seen is not None:
+        k, v = _first(k, seen), _first(v, seen)
+    ahead = None if seen is None or seen == k.shape[2] else seen - 1
+    heads = _attend(layer, kernel, q, k, v, ahead=ahead, lengths=lengths)
+    if heads is not None:
+        cache.keep_pushed(pushed)
+    return heads
+
+
+def _across(layer: MultiHeadAttention, x: Tensor, mask: Mask | None, cache: CrossCache) -> Tensor | None:
+    """The heads of queries to a memory."""
+    if layer.rotary is not None or not (mask is None or type(mask) is KeyLengths):
+        return None
+    cache.check_owner(layer)
+    seen = cache.visible(mask)
+    if seen is None or len(seen.k) != len(x):
+        return None
+    kernel = _kernel(layer, x, seen.k.shape[2])
+    if kernel is None:
+        return None
+    q = split(project(layer.q_proj, x), layer.num_heads)
+    q = q if layer.q_norm is None else layer.q_norm(q).to(q.dtype)
+    if kernel == "torch":
+        return _attend(
+            layer, kernel, q, _first(seen.k, seen.length), _first(seen.v, seen.length), added=seen.added
+        )
+    return _attend(layer, kernel, q, seen.k, seen.v, lengths=seen.lengths)
+
+
+def _kernel(layer: MultiHeadAttention, x: Tensor, k_len: int) -> str | None:
+    """The kernel for queries of x to so many keys."""
+    batch, q_len, _ = x.shape
+    q = batch, layer.num_heads, q_len, layer.d_k
+    k = batch, layer.num_kv_heads, k_len, layer.d_k
+    return kernel_of_sizes("cpu", x.dtype, q, k, (*k[:3], layer.d_v), isa())
+
+
+def _attend(
+    layer: MultiHeadAttention,
+    kernel: str,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    ahead: int | None = None,
+    lengths: Tensor | None = None,
+    added: Tensor | None = None,
+) -> Tensor | None:
+    """Attention by a kernel whose way of hiding keys is the one that is given."""
+    if not (q.dtype == k.dtype == v.dtype and _fit(layer, q, k, v)):
         return None
     scale = layer.d_k**-0.5 if layer.scale is None else layer.scale
-    if (
-        plain_kernel(q, k, v) == "native"
-    ):  # which takes no numbers for keys of padding: the long way has a mask
-        return forward_plain(q, k, v, scale, None) if added is None else None
-    return direct(q, k, v, scale, added)
+    if kernel == "torch":
+        return direct(q, k, v, scale, added)
+    if not all(x.is_cpu and readable(x) for x in (q, k, v)):
+        return None
+    return forward_plain(q, k, v, scale, ahead, lengths)
+
+
+def _fit(layer: MultiHeadAttention, q: Tensor, k: Tensor, v: Tensor) -> bool:
+    """Whether the shapes are those of the layer: projections may be adapted, and a cache another's."""
+    batch, _, k_len, d_k = k.shape
+    return (
+        q.shape[:2] == (batch, layer.num_heads)
+        and q.shape[3] == d_k
+        and k.shape[1] == layer.num_kv_heads
+        and v.shape[:3] == (batch, layer.num_kv_heads, k_len)
+    )
+
+
+def _first(x: Tensor, length: int) -> Tensor:
+    """The first keys or values of [batch, kv_heads, k_len, d]."""
+    return x if x.shape[2] == length else x.narrow(2, 0, length)
 
 
 def split(projected: Tensor, heads: int) -> Tensor:
