@@ -149,7 +149,18 @@ def _about(facts: Mapping[str, Any]) -> Iterator[str]:
     if real:
         with_positions = {cell["parameters"] for cell in real}
         count = " or ".join(f"{one:,}" for one in sorted(with_positions))
-        yield f"Every model of Multi30k has {count} parameters: heads are d_model / h wide."
+        width = _d_model(real[0]["settings"])
+        heads = sorted({cell["heads"] for cell in real})
+        ends = [f"{width // h} with {h}" for h in dict.fromkeys((heads[0], heads[-1]))]
+        yield (
+            f"Every model of Multi30k has {count} parameters: heads are d_model / h wide, {' to '.join(ends)} "
+            "(the paper's base model: 512 / h)."
+        )
+
+
+def _d_model(settings: Sequence[str]) -> int:
+    """The last one counts, as in a run."""
+    return int([one for one in settings if one.startswith("d_model=")][-1].partition("=")[2])
 
 
 def _heads(heads: Mapping[int, Sequence[float]]) -> Iterator[str]:

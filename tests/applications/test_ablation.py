@@ -168,6 +168,7 @@ def facts_of(values):
     made = [
         {"task": task, "heads": heads, "positions": positions, "seed": seed, "value": value}
         | {"parameters": 101, "seconds": 60, "figure": "bleu", "examples": 7}
+        | {"settings": ["d_model=16", "num_heads=8", "d_model=24"]}
         for (task, heads, positions), some in values.items()
         for seed, value in enumerate(some, 1)
     ]
@@ -201,6 +202,7 @@ def test_the_table_has_means_and_the_papers_figures(tmp_path):
     assert "| translate Multi30k (BLEU) | 34.0 ± 1.0 | 20.0 ± 0.0 |" in text
     assert "| sort" not in text  # without positions it wasn't run
     assert "10 runs with 3 seeds" in text
+    assert "heads are d_model / h wide, 24 with 1 to 3 with 8 (the paper's base model: 512 / h)" in text
     assert statistics.stdev(values["multi30k", 1, "sinusoidal"]) == 1
 
 
