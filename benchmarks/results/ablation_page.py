@@ -153,8 +153,8 @@ def _about(facts: Mapping[str, Any]) -> Iterator[str]:
         heads = sorted({cell["heads"] for cell in real})
         ends = [f"{width // h} with {h}" for h in dict.fromkeys((heads[0], heads[-1]))]
         yield (
-            f"Every model of Multi30k has {count} parameters: heads are d_model / h wide, {' to '.join(ends)} "
-            "(the paper's base model: 512 / h)."
+            f"Every model of Multi30k has {count} parameters: heads are d_model / h wide, "
+            f"{' to '.join(ends)} (the paper's base model: 512 / h)."
         )
 
 
