@@ -268,6 +268,13 @@ def test_queries_to_a_kept_memory(options: str, dtype: torch.dtype, lengths: Any
         x = found
 
 
+@pytest.mark.parametrize("kind", list(CACHES))
+def test_a_batch_may_be_empty(kind: str) -> None:
+    plain, x = layer(), text(0, 5)
+    cache = CACHES[kind](plain, 0, 5)
+    assert fed(plain, x, cache).shape == (0, 5, WIDTH)
+
+
 def test_a_cache_of_other_heads_is_refused() -> None:
     """One that has no owner any more, as after loading: by shapes."""
     cache = GrowingCache()

@@ -32,7 +32,7 @@ class CacheView(NamedTuple):
 
 
 class Pushed(NamedTuple):
-    """What the query of a pushed step sees of k and v [batch, kv_heads, k_len, d].
+    """What the query of a pushed step sees of k and v [batch, kv_heads, `next_length` or more, d].
 
     length: that many keys, the first ones; None where entries differ.
     lengths: how many of each entry then, int64 [batch].
@@ -172,11 +172,10 @@ def check_same(name: str, kept: Tensor, new: Tensor) -> None:
 
 def continues(kept: Tensor, new: Tensor) -> bool:
     """Whether `new` [batch, kv_heads, 1, d] is one more step of `kept`."""
+    sizes = kept.shape
     return (
-        new.ndim == kept.ndim == 4
-        and new.shape[2] == 1
-        and new.shape[:2] == kept.shape[:2]
-        and new.shape[3] == kept.shape[3]
+        len(sizes) == 4
+        and new.shape == (sizes[0], sizes[1], 1, sizes[3])
         and new.dtype == kept.dtype
         and new.device == kept.device
     )

@@ -192,7 +192,9 @@ class StaticCache(Cache):
             else:
                 slots = self._seen.unsqueeze(-1)  # [batch, 1]
                 store.scatter_(2, over_features(slots).expand(new.shape), new)
-        return Pushed(self.k, self.v, at + 1) if self._equal else Pushed(self.k, self.v, None, self._seen + 1)
+        if self._equal:
+            return Pushed(self._k, self._v, at + 1)
+        return Pushed(self._k, self._v, None, self._seen + 1)
 
     def keep_pushed(self, pushed: Pushed) -> None:
         """Count the step that `push` showed last."""

@@ -42,19 +42,27 @@ def forward(problem: Problem, rows: tuple[int, ...] | None = None) -> tuple[Tens
 
 
 def forward_plain(
-    q: Tensor, k: Tensor, v: Tensor, scale: float, ahead: int | None, lengths: Tensor | None = None
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    scale: float,
+    ahead: int | None,
+    lengths: Tensor | None = None,
+    k_len: int | None = None,
 ) -> Tensor | None:
     """What `forward` gives of a call without options; None where something isn't finite.
 
     Args:
         ahead: of a causal mask: how many keys stand before the first query's own. None: no such mask.
         lengths: how many keys there are, int64 [1 or batch], side by side. None: all.
+        k_len: only the first so many of k and v are meant. None: all.
     """
     q, k, v = dense_last(q), dense_last(k), dense_last(v)
     batch, heads, q_len, d_k = q.shape
-    _, kv_heads, k_len, d_v = v.shape
-    out = v.new_empty(batch, q_len, heads, d_v).transpose(1, 2)
-    lse = room(q, batch, heads, q_len)
+    _, kv_heads, all_keys, d_v = v.shape
+    k_len = all_keys if k_len is None else k_len
+    out = v.new_empty((batch, q_len, heads, d_v)).transpose(1, 2)
+    lse = q.new_empty((batch, heads, q_len), dtype=torch.float32)
     mask: tuple[int, ...] | None = None
     if ahead is not None or lengths is not None:
         end = (0, 0) if lengths is None else (address(lengths), dense_step(lengths, 0))
@@ -62,8 +70,8 @@ def forward_plain(
     sizes = (TYPES[q.dtype], batch, heads, kv_heads, q_len, k_len, d_k, d_v)
     told = (*sizes, scale, 0.0, *places(q), *places(k), *places(v), 0, mask, None, 0.0, 0, 0)
     patient = 2.0 * batch * heads * q_len * k_len * (d_k + d_v) < _PATIENT
-    finite = _run(lambda: native.forward(told, (*places(out), address(lse)), None, patient))
-    return out if finite else None
+    written = (*places(out), address(lse))
+    return out if _run(lambda: native.forward(told, written, None, patient)) else None
 
 
 def backward(

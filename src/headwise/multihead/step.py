@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from headwise.cache import Cache, CrossCache, GrowingCache, StaticCache
 from headwise.kernels.addresses import readable
@@ -20,19 +20,16 @@ from headwise.kernels.native_call import forward_plain
 from headwise.kernels.plain import kernel_of_sizes
 from headwise.masks import Causal, KeyLengths
 from headwise.masks.base import Mask
-from headwise.multihead.projections import project
+from headwise.multihead.projections import LEAST_ROWS, project
 
 if TYPE_CHECKING:
     from headwise.multihead.layer import MultiHeadAttention
 
 
-def step(
-    layer: MultiHeadAttention, x: Tensor, mask: Mask | None, cache: Cache | CrossCache, *others: object
-) -> Tensor | None:
+def step(layer: MultiHeadAttention, x: Tensor, mask: Mask | None, cache: Cache | CrossCache) -> Tensor | None:
     """What `layer(x, mask=mask, cache=cache)` gives, x being [batch, length, input_dim] (one step of its own
-    sequence, or queries to a memory that is kept). None, and nothing done, where that isn't plain, or the
-    call has other arguments."""
-    if any(one is not None for one in others) or not (direct_will_do(x) and _is_plain(layer, x)):
+    sequence, or queries to a memory that is kept). None, and nothing done, where that isn't plain."""
+    if not (direct_will_do(x) and _is_plain(layer, x)):
         return None
     if type(cache) is GrowingCache or type(cache) is StaticCache:
         heads = _own(layer, x, mask, cache)
@@ -43,8 +40,11 @@ def step(
     if heads is None:
         return None
     cache.claim(layer)
-    y: Tensor = project(layer.out_proj, heads.transpose(1, 2).flatten(2))
-    return y
+    if x.shape[1] == 1:
+        joined = heads.reshape(len(x), 1, heads.shape[1] * heads.shape[3])
+    else:
+        joined = heads.transpose(1, 2).flatten(2)
+    return _project(layer.out_proj, joined)
 
 
 def _is_plain(layer: MultiHeadAttention, x: Tensor) -> bool:
@@ -74,9 +74,9 @@ def _own(
         return None
     cache.check_owner(layer)
     # All three before the step is kept: one may raise.
-    q = split(project(layer.q_proj, x), layer.num_heads)
-    k = split(project(layer.k_proj, x), layer.num_kv_heads)
-    v = split(project(layer.v_proj, x), layer.num_kv_heads)
+    q = _split_one(_project(layer.q_proj, x), layer.num_heads)
+    k = _split_one(_project(layer.k_proj, x), layer.num_kv_heads)
+    v = _split_one(_project(layer.v_proj, x), layer.num_kv_heads)
     q = q if layer.q_norm is None else layer.q_norm(q).to(q.dtype)
     k = k if layer.k_norm is None else layer.k_norm(k).to(k.dtype)
     if layer.rotary is not None:
@@ -89,11 +89,11 @@ def _own(
     k, v, seen, lengths = pushed
     if kernel == "torch" and seen is not None:
         k, v = _first(k, seen), _first(v, seen)
-    ahead = None if seen is None or seen == k.shape[2] else seen - 1
-    heads = _attend(layer, kernel, q, k, v, ahead=ahead, lengths=lengths)
-    if heads is not None:
+    ahead = None if seen is None or seen == length else seen - 1
+    out = _attend(layer, kernel, q, k, v, ahead, lengths, k_len=length)
+    if out is not None:
         cache.keep_pushed(pushed)
-    return heads
+    return out
 
 
 def _across(layer: MultiHeadAttention, x: Tensor, mask: Mask | None, cache: CrossCache) -> Tensor | None:
@@ -107,13 +107,12 @@ def _across(layer: MultiHeadAttention, x: Tensor, mask: Mask | None, cache: Cros
     kernel = _kernel(layer, x, seen.k.shape[2])
     if kernel is None:
         return None
-    q = split(project(layer.q_proj, x), layer.num_heads)
+    q = split(_project(layer.q_proj, x), layer.num_heads)
     q = q if layer.q_norm is None else layer.q_norm(q).to(q.dtype)
     if kernel == "torch":
-        return _attend(
-            layer, kernel, q, _first(seen.k, seen.length), _first(seen.v, seen.length), added=seen.added
-        )
-    return _attend(layer, kernel, q, seen.k, seen.v, lengths=seen.lengths)
+        k, v = _first(seen.k, seen.length), _first(seen.v, seen.length)
+        return _attend(layer, kernel, q, k, v, None, None, seen.added)
+    return _attend(layer, kernel, q, seen.k, seen.v, None, seen.lengths)
 
 
 def _kernel(layer: MultiHeadAttention, x: Tensor, k_len: int) -> str | None:
@@ -130,36 +129,51 @@ def _attend(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    *,
-    ahead: int | None = None,
-    lengths: Tensor | None = None,
+    ahead: int | None,
+    lengths: Tensor | None,
     added: Tensor | None = None,
+    k_len: int | None = None,
 ) -> Tensor | None:
-    """Attention by a kernel whose way of hiding keys is the one that is given."""
+    """Attention by a kernel, with the way of hiding keys (one of three) that it has."""
     if not (q.dtype == k.dtype == v.dtype and _fit(layer, q, k, v)):
         return None
     scale = layer.d_k**-0.5 if layer.scale is None else layer.scale
     if kernel == "torch":
         return direct(q, k, v, scale, added)
-    if not all(x.is_cpu and readable(x) for x in (q, k, v)):
+    if not (q.is_cpu and k.is_cpu and v.is_cpu and readable(q) and readable(k) and readable(v)):
         return None
-    return forward_plain(q, k, v, scale, ahead, lengths)
+    return forward_plain(q, k, v, scale, ahead, lengths, k_len)
 
 
 def _fit(layer: MultiHeadAttention, q: Tensor, k: Tensor, v: Tensor) -> bool:
     """Whether the shapes are those of the layer: projections may be adapted, and a cache another's."""
-    batch, _, k_len, d_k = k.shape
+    batch, heads, _, width = q.shape
+    of_keys, kv_heads, k_len, d_k = k.shape
+    of_values, value_heads, values, _ = v.shape
     return (
-        q.shape[:2] == (batch, layer.num_heads)
-        and q.shape[3] == d_k
-        and k.shape[1] == layer.num_kv_heads
-        and v.shape[:3] == (batch, layer.num_kv_heads, k_len)
+        batch == of_keys == of_values
+        and heads == layer.num_heads
+        and kv_heads == value_heads == layer.num_kv_heads
+        and k_len == values
+        and width == d_k
     )
 
 
 def _first(x: Tensor, length: int) -> Tensor:
     """The first keys or values of [batch, kv_heads, k_len, d]."""
     return x if x.shape[2] == length else x.narrow(2, 0, length)
+
+
+def _project(linear: nn.Module, x: Tensor) -> Tensor:
+    """`project`, without asking what few rows never need."""
+    y: Tensor = linear(x) if len(x) * x.shape[1] < LEAST_ROWS else project(linear, x)
+    return y
+
+
+def _split_one(projected: Tensor, heads: int) -> Tensor:
+    """`split` of a single step, in one operation."""
+    batch, _, width = projected.shape
+    return projected.reshape(batch, heads, 1, width // heads)
 
 
 def split(projected: Tensor, heads: int) -> Tensor:
