@@ -193,11 +193,8 @@ class MultiHeadAttention(nn.Module):
         Raises:
             ValueError: widths, batches or options that don't fit together.
         """
-        if (
-            cache is not None
-            and memory is values is bias is lengths is positions is memory_positions is observe is None
-            and (y := step(self, x, mask, cache)) is not None
-        ):
+        alone = memory is values is bias is lengths is positions is memory_positions is None
+        if cache is not None and alone and observe is None and (y := step(self, x, mask, cache)) is not None:
             return y
         check_inputs(self, x, memory, values, cache, lengths, positions, memory_positions)
         crossing = memory is not None or isinstance(cache, CrossCache)
