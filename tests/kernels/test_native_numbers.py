@@ -206,6 +206,23 @@ def test_errors_are_no_larger_than_those_of_torch(dtype: torch.dtype, shape: str
         assert (most[number] <= 1.6 * most[0] + place).all(), (name, most[number] / most[0])
 
 
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("keys", [7, 300, 5000])
+@pytest.mark.parametrize("queries", [1, 70])
+@pytest.mark.parametrize("dtype", [F32, BF16])
+def test_values_that_are_all_alike_come_out_as_they_are(
+    name: str, keys: int, queries: int, dtype: torch.dtype
+) -> None:
+    """Weights add up to 1, whatever rounding does to each: also where one or two of them are nearly all."""
+    assert native.use_isa(name)
+    generator = torch.Generator().manual_seed(5)
+    q, k = (3 * torch.randn(1, 2, n, 16, generator=generator).to(dtype) for n in (queries, keys))
+    v = torch.randn(1, 2, 1, 24, generator=generator).to(dtype)
+    out = attention(q, k, v.expand(1, 2, keys, 24), kernel="native")
+    rounding = 1e-6 if dtype == F32 else 0.0  # of float32, which shows in no bfloat16
+    torch.testing.assert_close(out, v.expand_as(out), atol=0, rtol=rounding)
+
+
 # Sinks without a finite value
 
 SINKS = [math.inf, -math.inf, math.nan]

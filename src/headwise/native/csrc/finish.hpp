@@ -42,30 +42,35 @@ class Finish {
   alignas(64) float lse_[item_rows];
   alignas(64) float whole_[item_rows];    // the same in powers of two, relative to nothing
   alignas(64) float inverse_[item_rows];  // 1 / the sum of the weights, relative to top; 0 in a dead row
+  alignas(64) float factor_[item_rows];   // what outputs are multiplied by: the same of the weights in products
   bool bad_[item_rows];
 
   void close(int v) {
     const Vector none = splat(-__builtin_inff());
     const Vector top = load(softmax_.top + v * lanes), sum = load(softmax_.sum + v * lanes);
-    Vector inverse, whole, lse;
+    const Vector taken = load((by_rounded<Format>(a_) ? softmax_.rounded : softmax_.sum) + v * lanes);
+    Vector inverse, factor, whole, lse;
     if (a_.sinks) {
       alignas(64) float sink[lanes];
       for (int i = 0; i < lanes; ++i)
         sink[i] = v * lanes + i < rows_.count ? a_.sinks[rows_.head[v * lanes + i]] * log2_e : 0.0f;
       const Vector extra = load(sink), high = larger(top, extra);
       const Whole dead = high == none;  // neither a key nor the sink
-      const Vector factor = select(top == none, Vector{}, exp2(top - high));
-      const Vector total = fma(sum, factor, exp2(extra - high));
-      inverse = select(dead, Vector{}, factor / total);
+      const Vector lower = select(top == none, Vector{}, exp2(top - high)), sunk = exp2(extra - high);
+      const Vector total = fma(sum, lower, sunk);
+      inverse = select(dead, Vector{}, lower / total);
+      factor = select(dead, Vector{}, lower / fma(taken, lower, sunk));
       whole = select(dead, none, high + log2(total));
       lse = select(dead, none, natural(high, total));
     } else {
       const Whole dead = top == none;
       inverse = select(dead, Vector{}, splat(1.0f) / sum);
+      factor = select(dead, Vector{}, splat(1.0f) / taken);
       whole = select(dead, none, top + log2(sum));
       lse = select(dead, none, natural(top, sum));
     }
     store(inverse_ + v * lanes, inverse);
+    store(factor_ + v * lanes, factor);
     store(whole_ + v * lanes, whole);
     store(lse_ + v * lanes, lse);
     for (int i = v * lanes; i < least((v + 1) * lanes, rows_.count); ++i) {
@@ -79,7 +84,7 @@ class Finish {
 
   bool write_output(int i, const float* from) const {
     char* to = row_of(a_.out, rows_.batch, rows_.head[i], rows_.query[i], Format::size);
-    float factor = inverse_[i];
+    float factor = factor_[i];
     if (a_.dropout.rate > 0) factor = static_cast<float>(factor / (1 - a_.dropout.rate));
     const Vector f = splat(factor);
     Whole fine = splat_whole(-1);

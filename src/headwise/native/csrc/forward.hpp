@@ -112,6 +112,9 @@ class Forward {
     const char* row[item_rows];
     for (int i = 0; i < rows.count; ++i)
       row[i] = row_of(a_.q, rows.batch, rows.head[i], rows.query[i], Format::size);
+    // They come from far away and in no order that the CPU would foresee.
+    for (int i = 0; i < rows.count; ++i)
+      for (i64 c = 0; c < a_.d_k * Format::size; c += 64) __builtin_prefetch(row[i] + c);
     const bool few = in_few<Format>(a_, rows.count);
     if (few)
       std::memset(r.scores, 0, sizeof(float) * tile_keys * item_rows);  // the lanes of rows that are not there
@@ -147,6 +150,7 @@ class Forward {
       if (look_) look(rows, r, scale, part, start, keys, vectors, moved);
       if (a_.dropout.rate > 0) r.chances->block(a_, start, keys);
       weigh_block(r, scale, part, keys, vectors);
+      if (by_rounded<Format>(a_)) add_rounded<Format>(r.scores, keys, vectors, *r.softmax);
       i64 step;
       const void* values =
           readable_vectors<Format>(row_of(a_.v, rows.batch, kv_head, start, Format::size), a_.v.row * Format::size,

@@ -20,7 +20,7 @@ inline void bring_to(State& state, const float* top, int rows, i64 wide) {
     Softmax& s = *state.softmax;
     const float shift = s.top[i] == -__builtin_inff() ? 0 : s.top[i] - top[i];  // at most 0
     const float alpha = exp2(splat(shift))[0];
-    s.sum[i] *= alpha;
+    s.sum[i] *= alpha, s.rounded[i] *= alpha;
     if (state.seen) {
       state.seen->entropy[i] = state.seen->entropy[i] * alpha + shift * s.sum[i];
       state.seen->distance[i] *= alpha;
@@ -37,7 +37,10 @@ inline void add_state(State& mine, State& other, const RowStatistics& ask, int r
   for (int i = 0; i < rows; ++i) top[i] = most(mine.softmax->top[i], other.softmax->top[i]);
   bring_to(mine, top, rows, wide);
   bring_to(other, top, rows, wide);
-  for (int i = 0; i < rows; ++i) mine.softmax->sum[i] += other.softmax->sum[i];
+  for (int i = 0; i < rows; ++i) {
+    mine.softmax->sum[i] += other.softmax->sum[i];
+    mine.softmax->rounded[i] += other.softmax->rounded[i];
+  }
   for (i64 c = 0; c < rows * wide; ++c) mine.outputs[c] += other.outputs[c];
   if (!mine.seen) return;
   for (int i = 0; i < rows; ++i) {

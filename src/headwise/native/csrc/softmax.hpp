@@ -24,40 +24,47 @@ inline void put_aside(float* sum, float* to, bool add, i64 count) {
 // A float32 sum of very many equal numbers drifts: each addition is rounded in the same direction. So nothing is
 // added one by one to what has grown: strips of 16 keys are summed from 0, tiles from their strips, `near_tiles`
 // tiles in `sum`, and those sums in `far`.
+//
+// Where products take weights as bf16, `rounded` is the sum of what they take. Outputs are divided by it: what
+// rounding adds to a weight then stands above and below the line, and where one key has nearly all the weight,
+// nothing of it is left. (The log-sum-exp is that of the weights as they are.)
 struct Softmax {
   static constexpr float slack = 8;
 
   alignas(64) float top[item_rows];    // -inf: nothing yet
   alignas(64) float sum[item_rows];    // of 2^(scale s - top), since the last `settle`
   alignas(64) float far[item_rows];    // and before it
+  alignas(64) float rounded[item_rows], far_rounded[item_rows];
   alignas(64) float best[item_rows];   // of the present block: its largest scale s
   alignas(64) float alpha[item_rows];  // if top moved: by which sums so far are multiplied,
   alignas(64) float shift[item_rows];  // and its logarithm (0 where there were none)
 
   void start() {
     const Vector none = splat(-__builtin_inff());
+    float* const sums[] = {sum, far, rounded, far_rounded};
     for (int i = 0; i < item_rows; i += lanes) {
       store(top + i, none);
-      store(sum + i, Vector{});
-      store(far + i, Vector{});
+      for (float* x : sums) store(x + i, Vector{});
     }
   }
 
   void settle() {
-    for (int i = 0; i < item_rows; i += lanes) {
-      store(far + i, load(far + i) + load(sum + i));
-      store(sum + i, Vector{});
-    }
+    put_aside(sum, far, true, item_rows);
+    put_aside(rounded, far_rounded, true, item_rows);
   }
 
   // All in `sum` at last.
   void join() {
-    for (int i = 0; i < item_rows; i += lanes) store(sum + i, load(far + i) + load(sum + i));
+    for (int i = 0; i < item_rows; i += lanes) {
+      store(sum + i, load(far + i) + load(sum + i));
+      store(rounded + i, load(far_rounded + i) + load(rounded + i));
+    }
   }
 
   // Lets `top` follow the block's `best`. True where sums and outputs so far must be multiplied by alpha.
   bool follow(int vectors) {
     bool moved = false;
+    float* const sums[] = {sum, far, rounded, far_rounded};
     for (int v = 0; v < vectors; ++v) {
       const Vector now = load(best + v * lanes), old = load(top + v * lanes);
       const Whole above = now > old + splat(slack);
@@ -69,8 +76,7 @@ struct Softmax {
       const Vector factor = select(above, exp2(old - now), splat(1.0f));
       store(alpha + v * lanes, factor);
       store(shift + v * lanes, select(above & (old > splat(-largest_float)), old - now, Vector{}));
-      store(sum + v * lanes, load(sum + v * lanes) * factor);
-      store(far + v * lanes, load(far + v * lanes) * factor);
+      for (float* x : sums) store(x + v * lanes, load(x + v * lanes) * factor);
       store(top + v * lanes, select(above, now, old));
       moved = true;
     }
@@ -127,6 +133,26 @@ inline void find_best(const float* scores, float scale, const Spans* spans, int 
           high = larger(load(scores + k * item_rows + v * lanes), high);
     }
     store(best + v * lanes, high == splat(-__builtin_inff()) ? high : high * splat(scale));
+  }
+}
+
+// Whether outputs are divided by `rounded`. (What dropout takes is no more among the weights that products take.)
+template <class Format>
+HEADWISE_INLINE bool by_rounded(const Problem& p) {
+  return Format::together == 2 && p.dropout.rate <= 0;
+}
+
+// Adds up a block's weights as products take them: pairs of keys, [key / 2][row].
+template <class Format>
+inline void add_rounded(const float* weights, int keys, int vectors, Softmax& softmax) {
+  if constexpr (Format::together == 2) {
+    const Vector ones = as_floats(splat_whole(0x3F803F80));  // two of bf16
+    for (int v = 0; v < vectors; ++v) {
+      Vector sum{};
+      for (int k = 0; k < keys; k += 2)
+        sum = Format::Entry::add(load(weights + k / 2 * item_rows + v * lanes), ones, sum);
+      store(softmax.rounded + v * lanes, load(softmax.rounded + v * lanes) + sum);
+    }
   }
 }
 
