@@ -17,7 +17,17 @@ from pathlib import Path
 from benchmarks.document import write
 from benchmarks.program import LEGEND, Program, add_arguments, chosen
 
-NAMES = ("forward", "backward", "options", "observations", "module", "decode", "training", "decoding")
+NAMES = (
+    "native",
+    "forward",
+    "backward",
+    "options",
+    "observations",
+    "module",
+    "decode",
+    "training",
+    "decoding",
+)
 
 
 def programs(names: Sequence[str]) -> list[Program]:

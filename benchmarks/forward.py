@@ -5,7 +5,7 @@ Claim: at most 5 % over F.scaled_dot_product_attention from 512 on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -25,10 +25,15 @@ LENGTHS = {
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
-def ways(length: int, dtype: torch.dtype, causal: bool, tokens: int, *, backward: bool) -> list[Way]:
+Run = Callable[[object], torch.Tensor]
+
+
+def runs(
+    length: int, batch: int, dtype: torch.dtype, causal: bool, *, grad: bool
+) -> tuple[tuple[torch.Tensor, ...], dict[str, Run]]:
+    """(q, k, v), and each library's function of them by its name."""
     torch.manual_seed(7)
-    shape = (max(1, tokens // length), HEADS, length, WIDTH)
-    q, k, v = (torch.randn(shape, dtype=dtype, requires_grad=backward) for _ in range(3))
+    q, k, v = (torch.randn(batch, HEADS, length, WIDTH, dtype=dtype, requires_grad=grad) for _ in range(3))
     mask = hw.Causal() if causal else None
 
     def ours(given: object) -> torch.Tensor:
@@ -37,12 +42,12 @@ def ways(length: int, dtype: torch.dtype, causal: bool, tokens: int, *, backward
     def torchs(given: object) -> torch.Tensor:
         return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
-    if not backward:
-        return [Way("headwise", ours), Way("SDPA", torchs)]
-    return [
-        Way("headwise", forward_and_backward(ours, (q, k, v))),
-        Way("SDPA", forward_and_backward(torchs, (q, k, v))),
-    ]
+    return (q, k, v), {"headwise": ours, "SDPA": torchs}
+
+
+def ways(length: int, batch: int, dtype: torch.dtype, causal: bool, *, backward: bool) -> list[Way]:
+    sources, found = runs(length, batch, dtype, causal, grad=backward)
+    return [Way(name, forward_and_backward(run, sources) if backward else run) for name, run in found.items()]
 
 
 def cases(size: str, *, backward: bool = False) -> list[Case]:
@@ -56,8 +61,9 @@ def cases(size: str, *, backward: bool = False) -> list[Case]:
 
 
 def _case(length: int, name: str, dtype: torch.dtype, causal: bool, tokens: int, backward: bool) -> Case:
-    label = (name, "causal" if causal else "full", str(length), str(max(1, tokens // length)))
-    return Case(label, lambda: ways(length, dtype, causal, tokens, backward=backward))
+    batch = max(1, tokens // length)
+    label = (name, "causal" if causal else "full", str(length), str(batch))
+    return Case(label, lambda: ways(length, batch, dtype, causal, backward=backward))
 
 
 def claims(results: Sequence[Result]) -> list[Claim]:

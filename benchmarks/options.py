@@ -124,12 +124,12 @@ def window(length: int, grad: bool) -> Option:
     return Option(x, (lambda: hw.Window(before, 0), lambda mask: x.ours(mask=mask)), (band, x.sdpa))
 
 
-def _lengths(length: int) -> torch.Tensor:
+def real_lengths(length: int) -> torch.Tensor:
     return torch.tensor([length, length * 3 // 4, length // 2])
 
 
 def key_lengths(length: int, grad: bool) -> Option:
-    real = _lengths(length)
+    real = real_lengths(length)
     x = inputs(length, lead=(3,), grad=grad)
     return Option(
         x,
@@ -139,7 +139,7 @@ def key_lengths(length: int, grad: bool) -> Option:
 
 
 def causal_lengths(length: int, grad: bool) -> Option:
-    real = _lengths(length)
+    real = real_lengths(length)
     x = inputs(length, lead=(3,), grad=grad)
 
     def matrix() -> torch.Tensor:

@@ -96,7 +96,12 @@ class Program:
                     mib[name] = extra_mib(self.module, case.label, name, size=size, threads=threads)
             if size != "quick":
                 print(" ".join(case.label), _summary(ratios), file=sys.stderr, flush=True)
-            yield Result(case.label, seconds, ratios, mib, case.amount)
+            yield self.result(case, seconds, ratios, mib)
+
+    def result(
+        self, case: Case, seconds: dict[str, float], ratios: dict[str, float], mib: dict[str, float]
+    ) -> Result:
+        return Result(case.label, seconds, ratios, mib, case.amount)
 
     def tables(self, results: Sequence[Result], threads: int) -> list[Table]:
         """One table, or with `split` one for each first label, in which every column says something."""

@@ -149,6 +149,14 @@ Status forward(const ForwardArguments& arguments);
 Status backward(const BackwardArguments& arguments);
 Status measure(const MeasureArguments& arguments);
 
+// What the kernels are measured against: the most that this CPU does, on as many threads as a call may use.
+
+// Multiplies and adds numbers in registers for a few milliseconds at most, by the instruction that products of this
+// type are made of; returns how many operations that were, 2 for each product, the same number each time.
+double multiply_add(Type type);
+// Merely reads `count` numbers of 32 bits that lie side by side; their sum modulo 2^32 is the proof.
+std::uint32_t read_memory(const void* data, std::int64_t count);
+
 // How many threads a call may use (at least 1): the calling one and helpers that sleep between calls.
 void set_threads(int count);
 int threads();

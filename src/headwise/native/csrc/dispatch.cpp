@@ -80,6 +80,8 @@ const Choice& choice() {
 Status forward(const ForwardArguments& arguments) { return choice().table->forward(arguments); }
 Status backward(const BackwardArguments& arguments) { return choice().table->backward(arguments); }
 Status measure(const MeasureArguments& arguments) { return choice().table->measure(arguments); }
+double multiply_add(Type type) { return choice().table->multiply_add(type); }
+std::uint32_t read_memory(const void* data, std::int64_t count) { return choice().table->read_memory(data, count); }
 
 int builds(const Build** list) {
   static Build all[count];

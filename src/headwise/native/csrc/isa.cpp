@@ -3,6 +3,7 @@
 #include "backward.hpp"
 #include "decode.hpp"
 #include "forward.hpp"
+#include "limits.hpp"
 #include "measure.hpp"
 
 namespace headwise::HEADWISE_ISA_NAME {
@@ -51,6 +52,6 @@ Status measure(const MeasureArguments& arguments) {
 
 }  // namespace
 
-const Table table = {forward, backward, measure};
+const Table table = {forward, backward, measure, multiply_add, read_memory};
 
 }  // namespace headwise::HEADWISE_ISA_NAME

@@ -80,6 +80,16 @@ int measure_of(nb::tuple problem, nb::tuple wanted, bool patient) {
   return run<MeasureArguments>(measure, arguments, patient);
 }
 
+double multiply_add_of(int type) {
+  nb::gil_scoped_release unlocked;
+  return multiply_add(static_cast<Type>(type));
+}
+
+std::uint32_t read_memory_of(std::uintptr_t address, std::int64_t count) {
+  nb::gil_scoped_release unlocked;
+  return read_memory(reinterpret_cast<const void*>(address), count);
+}
+
 }  // namespace
 }  // namespace headwise
 
@@ -92,6 +102,8 @@ NB_MODULE(_native, m) {
         nb::arg("patient"));
   m.def("backward", &headwise::backward_of);
   m.def("measure", &headwise::measure_of);
+  m.def("multiply_add", &headwise::multiply_add_of);
+  m.def("read_memory", &headwise::read_memory_of);
   m.def("builds", &headwise::built);
   m.def("isa", &headwise::isa);
   m.def("use_isa", &headwise::use_isa);

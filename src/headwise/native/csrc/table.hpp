@@ -9,6 +9,8 @@ struct Table {
   Status (*forward)(const ForwardArguments&);
   Status (*backward)(const BackwardArguments&);
   Status (*measure)(const MeasureArguments&);
+  double (*multiply_add)(Type);
+  std::uint32_t (*read_memory)(const void*, std::int64_t);
 };
 
 #define HEADWISE_DECLARE(name) \

@@ -1,4 +1,4 @@
-// How fast, on one thread, by its CPU time: the FMA peak of this core, and the kernels beside it.
+// How fast, on one thread, by its CPU time: the peak of this core, and the kernels beside it.
 #include <time.h>
 
 #include <algorithm>
@@ -18,43 +18,15 @@ double now() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-__attribute__((target("avx512f"), noinline)) double peak512() {
-  __m512 s[12];
-  for (int i = 0; i < 12; ++i) s[i] = _mm512_set1_ps(static_cast<float>(i));
-  const __m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f);
-  const double start = now();
-  for (int r = 0; r < 2000000; ++r)
-    for (int i = 0; i < 12; ++i) s[i] = _mm512_fmadd_ps(s[i], a, b);
-  const double t = now() - start;
-  volatile float keep = 0;
-  for (int i = 0; i < 12; ++i) keep = keep + _mm512_reduce_add_ps(s[i]);
-  return 2000000.0 * 12 * 32 / t / 1e9;
-}
-__attribute__((target("avx2,fma"), noinline)) double peak256() {
-  __m256 s[12];
-  for (int i = 0; i < 12; ++i) s[i] = _mm256_set1_ps(static_cast<float>(i));
-  const __m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f);
-  const double start = now();
-  for (int r = 0; r < 2000000; ++r)
-    for (int i = 0; i < 12; ++i) s[i] = _mm256_fmadd_ps(s[i], a, b);
-  const double t = now() - start;
-  volatile float keep = 0;
-  for (int i = 0; i < 12; ++i)
-    for (int j = 0; j < 8; ++j) keep = keep + s[i][j];
-  return 2000000.0 * 12 * 16 / t / 1e9;
-}
-double peak() {
-  const bool wide = __builtin_cpu_supports("avx512f");
+// The most that products of this type can do on this core, in GF/s.
+double peak(Type type) {
   double best = 0;
-  for (int i = 0; i < 7; ++i)
-    best = std::max(best, wide ? peak512() : __builtin_cpu_supports("avx2") ? peak256() : 0.0);
+  for (int i = 0; i < 15; ++i) {
+    const double start = now(), operations = multiply_add(type);
+    best = std::max(best, operations / (now() - start) / 1e9);
+  }
   return best;
 }
-#else
-double peak() { return 0; }
-#endif
 
 // The fastest of some calls, in seconds.
 template <class F>
@@ -85,13 +57,7 @@ void decode(Type type, i64 d, int repeats, i64 batch, i64 kv_heads) {
     const double bytes = 2.0 * static_cast<double>(batch * kv_heads * keys * d) * (type == Type::f32 ? 4 : 2);
     // The same memory, merely read.
     const double plain = fastest(repeats, [&] {
-      for (void* data : {c.k.data(), c.v.data()}) {
-        const i64* at = static_cast<const i64*>(data);
-        i64 sum[4] = {0, 0, 0, 0};
-        for (i64 n = 0; n + 32 <= static_cast<i64>(bytes) / 16; n += 32)  // eight bytes of 64, four lines at once
-          for (int line = 0; line < 4; ++line) sum[line] += at[n + 8 * line];
-        seen = seen + sum[0] + sum[1] + sum[2] + sum[3];
-      }
+      for (const void* data : {c.k.data(), c.v.data()}) seen = seen + read_memory(data, static_cast<i64>(bytes) / 8);
     });
     std::printf("%ld x 1 query, 8 heads share %ld, %5ld keys: %8.3f ms, %5.1f GB/s (merely reading: %5.1f GB/s)\n",
                 static_cast<long>(batch), static_cast<long>(kv_heads), static_cast<long>(keys),
@@ -194,8 +160,8 @@ int main(int count, char** words) {
   const i64 d = count > 4 ? std::atoi(words[4]) : 64;
   const bool between = count > 6;  // rows of all heads side by side, as a projection leaves them
   set_threads(1);
-  const double top = peak();
-  std::printf("%s, %s, float32 peak of this core %.0f GF/s\n", isa(), features(), top);
+  const double top = peak(type);
+  std::printf("%s, %s, peak of this core %.0f GF/s\n", isa(), features(), top);
   if (what == "decode" || what == "statistics" || what == "options") {
     if (what == "decode")
       decode(type, d, repeats, 8, 2), decode(type, d, repeats, 1, 8);

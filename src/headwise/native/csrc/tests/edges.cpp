@@ -273,6 +273,22 @@ void check_huge_scores() {
   }
 }
 
+// What benchmarks compare with: reading stays within its numbers, and operations are counted alike each time.
+void check_limits() {
+  for (const i64 count : {0, 1, 15, 127, 129, 262144, 262147, 600001}) {
+    std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
+    std::uint32_t right = 0;
+    for (i64 n = 0; n < count; ++n) {
+      numbers[static_cast<std::size_t>(n)] = static_cast<std::int32_t>(n * 2654435761u);
+      right += static_cast<std::uint32_t>(numbers[static_cast<std::size_t>(n)]);
+    }
+    expect(read_memory(numbers.data(), count) == right, "all numbers are read, and no other");
+  }
+  const double single = multiply_add(Type::f32), half = multiply_add(Type::bf16);
+  expect(single > 0 && multiply_add(Type::f32) == single, "operations of float32");
+  expect(half == single || half == 2 * single, "operations of bfloat16");
+}
+
 }  // namespace
 
 int main() {
@@ -284,6 +300,7 @@ int main() {
     check_masked_nan();
     check_live_nan();
     check_huge_scores();
+    check_limits();
     check_stop();
     check_threads();
     check_calls_at_once();
