@@ -1,14 +1,16 @@
 """Ways to compute one thing, timed in turn.
 
 Clocks of a busy machine drift by more than the differences that are of interest. So candidates never run
-one after the other: every round runs each of them once, in an order that turns from round to round, and a
-ratio is the median over rounds of the ratio within a round.
+one after the other: every round runs each of them once, in an order drawn anew (else one of them would find
+the caches as the slowest one left them, each time), and a ratio is the median over rounds of the ratio
+within a round.
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -89,9 +91,9 @@ def time_in_turn(
         one_round += once * repeats[way.name]
     rounds = max(least, min(most, int(budget / one_round)))
     samples: dict[str, list[float]] = {way.name: [] for way in ways}
-    for number in range(rounds):
-        turn = number % len(ways)
-        for way in (*ways[turn:], *ways[:turn]):
+    orders = random.Random(rounds)  # the same each time
+    for _ in range(rounds):
+        for way in orders.sample(ways, len(ways)):
             what, times = given[way.name], repeats[way.name]
             begin = clock()
             for _ in range(times):

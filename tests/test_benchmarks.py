@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from benchmarks import common
 from benchmarks.__main__ import NAMES, programs
 from benchmarks.__main__ import main as run_all
 from benchmarks.common import Timing, Way, time_in_turn
@@ -168,13 +169,17 @@ def test_a_ratio_is_taken_within_rounds() -> None:
     assert timing.seconds("a") == 6
 
 
-def test_ways_take_turns() -> None:
+def test_ways_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each once in a round, and none always after the same one, which may leave the caches cold."""
+    monkeypatch.setattr(common, "SAMPLE", 0)  # no way twice in a row
     seen: list[str] = []
     ways = [Way(name, seen.append, lambda name=name: name) for name in "abc"]
-    timing = time_in_turn(ways, threads=1, budget=0, least=3)
-    assert [len(samples) for samples in timing.samples.values()] == [3, 3, 3]
-    runs = [seen[0], *(b for a, b in itertools.pairwise(seen) if a != b)]
-    assert runs == [*"abc", *"abc", *"bca", *"cab"]  # warm-up, then three rounds that start in turn
+    timing = time_in_turn(ways, threads=1, budget=0, least=20)
+    assert [len(samples) for samples in timing.samples.values()] == [20, 20, 20]
+    assert seen[:6] == [*"aabbcc"]  # the first calls load and allocate, and are not counted
+    rounds = ["".join(seen[at : at + 3]) for at in range(6, len(seen), 3)]
+    assert all(sorted(one) == [*"abc"] for one in rounds)
+    assert {pair for one in rounds for pair in itertools.pairwise(one)} == {*itertools.permutations("abc", 2)}
 
 
 def test_memory_sees_the_whole_matrix_and_its_absence() -> None:
