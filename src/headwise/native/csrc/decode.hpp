@@ -246,7 +246,7 @@ class Decode {
     }
     if (first) std::memset(r.outputs, 0, sizeof(float) * static_cast<std::size_t>(R * wide));
     if (far) put_aside(r.far, r.outputs, true, R * wide);
-    for (int i = 0; i < R; ++i) r.softmax->sum[i] = sum_of(r.far_sum[i] + r.sum[i]);
+    for (int i = 0; i < R; ++i) set_sum(r, i, sum_of(r.far_sum[i] + r.sum[i]));
   }
 
   // A row's scores become weights, 0 where `bits` has no bit; what sums so far are multiplied by.
@@ -302,6 +302,9 @@ class Decode {
     }
   }
 
+  // Values take the weights as they are, also in bfloat16.
+  static void set_sum(Room& r, int i, float sum) { r.softmax->sum[i] = r.softmax->rounded[i] = sum; }
+
   // Parts: a counter for each piece, then what each split found: tops, sums, outputs.
   float* part(i64 whole) const { return parts_ + (cut_.pieces(a_) + 15) / 16 * 16 + whole * part_; }
 
@@ -330,7 +333,7 @@ class Decode {
           store(to + c, s ? fma(factor, load(from + c), load(to + c)) : factor * load(from + c));
       }
       r.softmax->top[i] = top;
-      r.softmax->sum[i] = sum;
+      set_sum(r, i, sum);
     }
   }
 };
