@@ -1,10 +1,12 @@
-"""What it costs to look: every statistic of every head, beside the whole weight matrix.
+"""What it costs to look: every statistic of every head, beside the whole weight matrix and not looking.
 
-Claim: below 150 MiB at 8192, forward included.
+Claims: below 150 MiB at 8192, forward included; from 2048 on, statistics of queries for a tenth of the
+output's time, and those of keys too in at most 1.7 times that time.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +21,8 @@ from benchmarks.table import Claim
 
 HEADS, WIDTH, TOP, CELLS = 8, 64, 8, 64
 LIMIT = 150  # MiB
+TIMES = {"queries": 1.1, "queries and keys": 1.7}  # the time of the output alone, from length LONG on
+LONG = 2048
 LENGTHS = {"quick": (32,), "short": (512, 2048), "full": (128, 512, 1024, 2048, 4096, 8192)}
 
 
@@ -36,6 +40,12 @@ def observers() -> list[hw.Observer]:
         hw.Offset(-1),
         hw.Mass([0]),
     ]
+
+
+def some_observers(what: str) -> list[hw.Observer]:
+    """Those of "queries" (one number or two of each), or of "queries and keys": all but `TopKeys`."""
+    left_out = (hw.TopKeys,) if what == "queries and keys" else (hw.TopKeys, hw.KeyMass, hw.Map)
+    return [one for one in observers() if not isinstance(one, left_out)]
 
 
 def by_hand(weights: torch.Tensor, scores: torch.Tensor) -> list[torch.Tensor]:
@@ -80,6 +90,16 @@ def of_function(length: int) -> list[Way]:
     ]
 
 
+def of_some(what: str, length: int) -> list[Way]:
+    torch.manual_seed(13)
+    q, k, v = (torch.randn(1, HEADS, length, WIDTH) for _ in range(3))
+    return [
+        Way("headwise", lambda _: hw.attention(q, k, v, observe=some_observers(what))),
+        Way("without looking", lambda _: hw.attention(q, k, v)),
+        Way("SDPA", lambda _: torch.nn.functional.scaled_dot_product_attention(q, k, v)),
+    ]
+
+
 def of_layer(length: int) -> list[Way]:
     torch.manual_seed(13)
     x = torch.randn(1, length, HEADS * WIDTH)
@@ -102,6 +122,10 @@ def _no_grad(module: nn.Module, *given: Any, **options: Any) -> Any:
 
 def cases(size: str) -> list[Case]:
     found = [_case("function", of_function, length) for length in LENGTHS[size]]
+    for what in TIMES:
+        found += [
+            Case((what, str(length)), functools.partial(of_some, what, length)) for length in LENGTHS[size]
+        ]
     return found + [_case("layer", of_layer, length) for length in LENGTHS[size]]
 
 
@@ -112,16 +136,24 @@ def _case(what: str, ways: Any, length: int) -> Case:
 def claims(results: Sequence[Result]) -> list[Claim]:
     function = [r for r in results if r.label[0] == "function" and r.mib]
     heavy = tuple(f"{r.label[1]} ({r.mib['headwise']:.0f})" for r in function if r.mib["headwise"] >= LIMIT)
-    return [Claim(f"the function, observed, needs less than {LIMIT} MiB", len(function), heavy)]
+    found = [Claim(f"the function, observed, needs less than {LIMIT} MiB", len(function), heavy)]
+    for what, most in TIMES.items():
+        rows = [r for r in results if r.label[0] == what and int(r.label[1]) >= LONG]
+        slow = tuple(
+            f"{r.label[1]} ({ratio:.2f})" for r in rows if (ratio := r.ratios["without looking"]) > most
+        )
+        text = f"statistics of {what} take at most {most} times the output's time from {LONG} on"
+        found.append(Claim(text, len(rows), slow))
+    return found
 
 
 PROGRAM = Program(
     "observations",
-    f"ten statistics of {HEADS} heads of {WIDTH}, float32",
+    f"statistics of {HEADS} heads of {WIDTH}, float32",
     ("of", "length"),
     cases,
     split=True,
-    peers=("without looking", "whole matrix", "matrix + the same", "Bert, output_attentions"),
+    peers=("without looking", "SDPA", "whole matrix", "matrix + the same", "Bert, output_attentions"),
     claims=claims,
 )
 

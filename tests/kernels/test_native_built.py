@@ -140,3 +140,14 @@ def test_every_call_says_so_and_none_takes_another_in_silence() -> None:
     assert told.returncode == 2, done
     assert told.stderr.startswith("headwise: HEADWISE_ISA='sse9' asks for")
     assert "refuses to run" in told.stdout
+
+
+def test_a_build_of_other_sources_is_not_called() -> None:
+    """It would read addresses in another order."""
+    code = (
+        "import sys, types; sys.modules['headwise._native'] = types.ModuleType('headwise._native');"
+        "import torch, headwise as hw; x = torch.zeros(1, 1, 2, 4); print(hw.explain(x, x, x))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "not native" in told.stdout
+    assert "was built from other sources than these: install headwise again" in told.stdout

@@ -13,7 +13,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from headwise.attention import attention, problem
 from headwise.kernels.native_build import native
-from headwise.kernels.native_call import backward, forward, measure_keys
+from headwise.kernels.native_call import backward, forward
 from headwise.kernels.native_observe import forward_observed
 from headwise.kernels.reference import Reference
 from headwise.masks import Causal, KeyLengths, Mask
@@ -55,9 +55,9 @@ def test_rows_of_very_many_equal_weights(name: str, keys: int, queries: int) -> 
     v = torch.full((1, 1, keys, 4), 0.7)
     told = problem(q, k, v, scale=1.0)
     observers = [Entropy(), Distance(), LogSumExp(), Map(1)]
-    found = forward_observed(told, observers)
+    found = forward_observed(told, observers, (1,))
     assert found is not None
-    out, lse, seen = found
+    out, lse, seen = found.out, found.lse, found.results
 
     first, rest = math.exp(-0.74), keys - 1  # before they are divided by their sum
     total = first + rest
@@ -95,11 +95,10 @@ def test_keys_of_very_many_equal_queries(name: str, queries: int) -> None:
         assert error(mine, queries * one) < 3e-6, what
 
     weights = (q[0, 0, :1].double() @ k[0, 0].double().mT + bias.detach().double() - lse[0, 0, :1]).exp()
-    mass, picture = measure_keys(told, lse, mass=True, cells=(1, 3))
-    assert mass is not None
-    assert picture is not None
-    assert error(mass[0, 0], queries * weights[0]) < 3e-6
-    assert error(picture[0, 0, 0], queries * weights[0]) < 3e-6
+    found = forward_observed(told, [KeyMass(), Map((1, 3))], (1,))
+    assert found is not None
+    assert error(found.results["key_mass"][0, 0], queries * weights[0]) < 3e-6
+    assert error(found.results["map[1,3]"][0, 0, 0], weights[0]) < 3e-6
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -128,10 +127,9 @@ def test_a_map_of_few_cells_over_very_many_keys(name: str) -> None:
     assert native.use_isa(name)
     q, k = torch.zeros(1, 1, 3000, 4), torch.zeros(1, 1, 30_000, 4)
     told = problem(q, k, k)
-    _, lse, _ = forward(told)
-    _, picture = measure_keys(told, lse, mass=False, cells=(2, 2))
-    assert picture is not None
-    assert error(picture, torch.full((1, 1, 2, 2), 750.0).double()) < 3e-6
+    found = forward_observed(told, [Map(2)], (1,))
+    assert found is not None
+    assert error(found.results["map[2]"], torch.full((1, 1, 2, 2), 0.5).double()) < 3e-6
 
 
 # Against torch's fused attention: no further from exact numbers than that.

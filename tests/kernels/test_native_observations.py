@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 import headwise as hw
@@ -47,8 +49,19 @@ OWN = [
     Offset(2),
     KeyMass(),
 ]
-OWN += [Map(7), Map((200, 3))]
-OTHERS = [Weights(rows=[3, 0]), Mass([0, 5]), Spread(), Entropy(heads=[1]), KeyMass(rows=[-1])]
+OWN += [Map(7), Map((200, 3)), Spread(), Mass([0, -5]), Mass(torch.arange(130) % 3 == 0)]
+OWN += [
+    Mass(torch.stack([torch.arange(130) % 70 - 1, torch.arange(130) % 2 - 1]), classes=69),
+    Mass(torch.arange(130) // 60 - 1, classes=["near", "far"]),
+]
+OTHERS = [
+    Weights(rows=[3, 0]),
+    Entropy(heads=[1]),
+    KeyMass(rows=[-1]),
+    Spread(rows=[7]),
+    Mass([1], heads=[0]),
+]
+OTHERS += [Mass(torch.arange(130) % 300, classes=300)]
 MASKS: dict[str, Mask | None] = {
     "none": None,
     "causal": Causal(),
@@ -105,6 +118,9 @@ def test_the_kernel_answers_what_it_can_and_nothing_that_needs_a_gradient() -> N
     at = problem(q, k, v, mask=Causal(), q_positions=torch.arange(110)).flatten()
     (only,) = native_observe.share(at, [Distance(), Offset(1), Entropy()])
     assert only.name == "entropy"
+    assert len(native_observe.share(at, [Spread(), Mass([0])])) == 2  # keys' places alone
+    at = problem(q, k, v, k_positions=torch.arange(130) * 2).flatten()
+    assert native_observe.share(at, [Spread()]) == []
     leaves = [x.requires_grad_() for x in (q, k, v)]
     assert native_observe.share(problem(*leaves).flatten(), OWN) == []
     with torch.no_grad():
@@ -174,11 +190,35 @@ def test_the_row_sum_error_is_measured(kernel: str, off: float, monkeypatch: pyt
         assert seen.row_sum_error.item() == pytest.approx(1 - math.exp(-off), abs=5e-6)
 
 
+@pytest.fixture
+def kernel_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No block is measured beside the compiled kernel, save in float64, to compare with."""
+    real = measuring._run
+
+    def watched(job: Any) -> Any:
+        assert job.problem.q.dtype == torch.float64, "measured block by block"
+        return real(job)
+
+    monkeypatch.setattr(measuring, "_run", watched)
+
+
+@pytest.fixture(params=[] if native is None else [name for name, here in native.builds() if here])
+def isa(request: pytest.FixtureRequest) -> Iterator[str]:
+    used = native.isa()
+    assert native.use_isa(request.param)
+    yield request.param
+    native.use_isa(used)
+
+
+@pytest.mark.usefixtures("kernel_alone")
 @pytest.mark.parametrize("k_len", [1, 130])
+@pytest.mark.parametrize("q_len", [1, 2, 5, 9, 110])
 @pytest.mark.parametrize("size", [1.0, 30.0, 3e4])
-def test_large_scores_lose_nothing(size: float, k_len: int) -> None:
-    """A weight made as exp(score - lse) is off by the rounding of lse: by 0.005 at 1e4."""
+def test_large_scores_lose_nothing(size: float, q_len: int, k_len: int) -> None:
+    """A weight made as exp(score - lse) is off by the rounding of lse, by 0.005 at 1e4, and by as much where
+    the pass over keys rounds scores otherwise than the one before (few rows have products of their own)."""
     q, k, v = drawn()
+    q, k = (F.pad(x, (0, 8)) for x in (q[:, :, :q_len], k))  # 32 columns: whole vectors
     _, seen = attention(
         q,
         k[:, :, :k_len] * size,
@@ -188,6 +228,108 @@ def test_large_scores_lose_nothing(size: float, k_len: int) -> None:
     )
     assert (seen.entropy >= 0).all()
     assert (seen.max_weight.value <= 1 + 1e-6).all()
-    torch.testing.assert_close(seen.key_mass.sum(-1), torch.full((2, 4), 110.0), rtol=5e-6, atol=0.0)
+    torch.testing.assert_close(seen.key_mass.sum(-1), torch.full((2, 4), float(q_len)), rtol=5e-6, atol=0.0)
     if k_len == 1:
-        torch.testing.assert_close(seen.entropy, torch.zeros(2, 4, 110), rtol=0.0, atol=5e-6)
+        torch.testing.assert_close(seen.entropy, torch.zeros(2, 4, q_len), rtol=0.0, atol=5e-6)
+
+
+def close(seen: Any, right: Any, observers: list[Any], rtol: float, atol: float) -> None:
+    for one in observers:
+        for got, want in zip(flat(seen[one]), flat(right[one]), strict=True):
+            error = (got.double() - want).abs() - rtol * want.abs()
+            assert (error <= atol).all(), f"{one.name}: {error.max()} off"
+
+
+EVERY = [Entropy(), Distance(), Spread(), MaxWeight(), TopKeys(4)]
+EVERY += [Offset(-1), Mass([0, 7]), KeyMass(), Map(5)]
+
+
+@pytest.mark.usefixtures("kernel_alone")
+@pytest.mark.parametrize("far", [100.0, 1e4, 1e6])
+@pytest.mark.parametrize("mask", [None, Causal(), Window(30, 2)])
+def test_scores_far_from_0_give_the_same_weights(isa: str, far: float, mask: Mask | None) -> None:
+    """Scores far + 0 .. 6 in whole numbers, which float32 holds: nothing changes but the log-sum-exp. (The
+    baseline of x86-64 has no fused product, and rounds them where it makes them powers of two.)"""
+    places = torch.arange(150)
+    q = torch.stack([torch.ones(150), torch.ones(150)], -1).expand(1, 2, 150, 2)
+    k = torch.stack([(places * 37 % 151 % 7).float(), torch.full((150,), far)], -1).expand(1, 2, 150, 2)
+    _, seen = attention(q, k, k, mask=mask, scale=1.0, observe=EVERY, kernel="native")
+    exact = measure(problem(q.double(), k.double(), k.double(), mask=mask, scale=1.0), EVERY, kernel="tiled")
+    # Of equal weights any may be listed: their values are compared.
+    values = [one for one in EVERY if not isinstance(one, TopKeys)]
+    rtol = 5e-6 + (2e-7 * far if isa == "baseline" else 0)
+    close(seen, exact, values, rtol=rtol, atol=1e-7)
+    torch.testing.assert_close(seen.top_keys.weights.double(), exact.top_keys.weights, rtol=rtol, atol=1e-7)
+
+
+def test_scores_near_the_end_of_float32() -> None:
+    """Their products can't be made in float32 once more: what keys receive is measured block by block."""
+    q, k, v = drawn()
+    q, k = q[..., :1], k[..., :1] * 3e31
+    observers = [Entropy(), KeyMass(), Map(3), MaxWeight()]
+    _, seen = attention(q, k, v, observe=observers, kernel="native")
+    exact = measure(problem(q.double(), k.double(), v.double()), observers)
+    close(seen, exact, observers, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.usefixtures("kernel_alone")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("q_len", [3, 200])
+def test_spread_of_narrow_and_wide_rows(isa: str, dtype: torch.dtype, q_len: int) -> None:
+    """A peak of one key or three beside which all else has from nothing to most of the weight, at either end
+    of many keys and in the middle: centres move, and between pieces where few rows share many keys."""
+    k_len, heads = 4003, 12
+    peak = torch.tensor([0, 1, 2001, 4001, 4002, 15]).repeat(2)
+    high = torch.tensor([0.0] * 6 + [40.0] * 6)
+    k = torch.zeros(1, heads, k_len, 2)
+    k[0, :, :, 0] = (torch.arange(k_len) % 5).float() / 4
+    for head in range(heads):
+        k[0, head, max(0, peak[head] - 1) : peak[head] + 2, 1] = high[head]
+        k[0, head, peak[head], 1] += 4.0
+    q = torch.ones(1, heads, q_len, 2)
+    q[..., 1] = torch.linspace(0.0, 1.0, q_len)
+    q, k = q.to(dtype), k.to(dtype)
+    observers = [Spread(), Distance(), Entropy()]
+    _, seen = attention(q, k, k, scale=1.0, observe=observers, kernel="native")
+    exact = measure(problem(q.double(), k.double(), k.double(), scale=1.0), observers)
+    near = exact.spread.min()
+    assert near < 1 < 1e6 < exact.spread.max()
+    close(seen, exact, observers, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("sizes", [(110, 130), (5, 3000)])
+@pytest.mark.parametrize("name", ["none", "dead rows", "documents"])
+def test_bits_do_not_depend_on_threads(isa: str, sizes: tuple[int, int], name: str) -> None:
+    generator = torch.Generator().manual_seed(3)
+    q_len, k_len = sizes
+    q, k, v = (torch.randn(2, 4, n, 16, generator=generator) for n in (q_len, k_len, k_len))
+    mask = Documents(torch.arange(k_len) // 37) & Causal() if name == "documents" else MASKS[name]
+    observers = [one for one in EVERY if not isinstance(one, Mass)] + [Mass(range(0, k_len, 3)), TopKeys(11)]
+    found = []
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2, 3, 7):
+            torch.set_num_threads(threads)
+            _, seen = attention(q, k, v, mask=mask, observe=observers, kernel="native")
+            found.append([x for one in observers for x in flat(seen[one])])
+    finally:
+        torch.set_num_threads(before)
+    for other in found[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
+
+
+def test_what_is_masked_shows_in_no_statistic() -> None:
+    """NaN and infinities in masked keys and values, and rows that may attend to nothing."""
+    q, k, v = drawn()
+    mask = KeyLengths([0, 90]) & Causal()
+    observers = [one for one in OWN if one.name != "top_keys[70]"]
+    clean = attention(q, k, v, mask=mask, observe=observers, kernel="native")
+    k[0], v[0] = float("nan"), float("inf")
+    k[1, :, 90:], v[1, :, 90:] = float("inf"), float("nan")
+    dirty = attention(q, k, v, mask=mask, observe=observers, kernel="native")
+    assert torch.equal(clean[0], dirty[0])
+    for one in observers:
+        for a, b in zip(flat(clean[1][one]), flat(dirty[1][one]), strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+            assert one.name == "log_sum_exp" or not a[0].any() or (a[0] == -1).any()
+    assert (clean[1].spread[0] == 0).all()

@@ -9,7 +9,7 @@ so that memory grows with the lengths and not with their product.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,8 +19,9 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from headwise.kernels.blocks import block_scores, fold, strips
+from headwise.kernels.joins import Join, over_heads
 from headwise.kernels.live import all_finite
-from headwise.kernels.native_observe import forward_observed, row_error, share
+from headwise.kernels.native_observe import Found, forward_observed, share
 from headwise.kernels.problem import Problem
 from headwise.kernels.subset import Part, parts
 from headwise.masks.frame import Index
@@ -39,16 +40,13 @@ def solve_and_measure(
 ) -> tuple[Tensor, Tensor, Observations]:
     """(out, lse, what `observers` say): `solve`, then `measure`, and in one pass where a kernel can."""
     check_observers(observers, problem)
-    flat = problem.flatten()
-    mine = share(flat, observers) if kernel in _OWN else []
-    found = forward_observed(flat, mine) if mine else None
+    flat, batch = problem.flatten(), problem.frame.batch
+    found = _own(flat, observers, kernel, batch)
     if found is None:
         out, lse = solve(problem, kernel=kernel)
-        return out, lse, measure(problem, observers, lse=lse, known={})
-    batch = problem.frame.batch
-    out, lse, results = found
-    out, lse = out.reshape(*batch, *out.shape[1:]), lse.reshape(*batch, *lse.shape[1:])
-    return out, lse, measure(problem, observers, lse=lse, known=results)
+        return out, lse, _measured(flat, observers, lse, None, batch)
+    out, lse = _unfolded(found.out, batch), _unfolded(found.lse, batch)
+    return out, lse, _measured(flat, observers, lse, found, batch)
 
 
 def measure(
@@ -56,7 +54,6 @@ def measure(
     observers: Sequence[Observer],
     *,
     lse: Tensor | None = None,
-    known: Mapping[str, Any] | None = None,
     kernel: str = "auto",
 ) -> Observations:
     """What `observers` say of `problem`; dropout has no part in it.
@@ -68,41 +65,61 @@ def measure(
     Args:
         lse: [*batch, heads, q_len], what a kernel returned for this problem. Only checked:
             `Observations.row_sum_error` says by how much rows of exp(s_ij - lse_i) miss 1.
-        known: results by name that the kernel itself gave, of the flat problem. None: not asked yet.
         kernel: the one that was asked for. The compiled kernel says nothing of another's calls.
 
     Raises:
         TypeError: something that is not an `Observer`.
         ValueError: two observers of one name, or one that doesn't fit the problem.
     """
-    observers = tuple(observers)
     check_observers(observers, problem)
-    frame, flat = problem.frame, problem.flatten()
+    flat, batch = problem.flatten(), problem.frame.batch
+    return _measured(flat, observers, lse, _own(flat, observers, kernel, batch), batch)
+
+
+def _own(flat: Problem, observers: Sequence[Observer], kernel: str, batch: tuple[int, ...]) -> Found | None:
+    """What the compiled kernel says by itself, where it may."""
+    mine = share(flat, observers, asked=kernel == "native") if kernel in _OWN else []
+    return forward_observed(flat, mine, batch) if mine else None
+
+
+def _measured(
+    flat: Problem,
+    observers: Sequence[Observer],
+    lse: Tensor | None,
+    found: Found | None,
+    batch: tuple[int, ...],
+) -> Observations:
+    """What a kernel has said, and all else that `observers` say.
+
+    Args:
+        lse: as in `measure`.
+    """
     if lse is not None:
         lse = lse.detach().reshape(flat.frame.batch[0], flat.frame.heads, flat.frame.q_len)
     results: dict[str, Any] = {}
     errors: list[Tensor] = []
-    made = lse
-    if known is None:
-        mine = share(flat, observers) if kernel in _OWN else []
-        own = forward_observed(flat, mine) if mine else None
-        known = {} if own is None else own[2]
-        made = None if own is None else own[1]
-    for name, result in known.items():
-        results[name] = map_tensors(result, lambda t: t.reshape(*frame.batch, *t.shape[1:]))
+    if found is not None:
+        results = {
+            name: map_tensors(result, lambda t: _unfolded(t, batch)) for name, result in found.results.items()
+        }
+        errors = [found.row_error(found.lse if lse is None else lse)]
     rest = tuple(observer for observer in observers if observer.name not in results)
-    with _exact(flat.q.device.type):
-        if results and made is not None:  # the kernel's own: some rows are looked at again, to check it
-            errors.append(row_error(flat, made if lse is None else lse, CPU_BLOCK))
-        for (rows, heads), group in _groups(flat, rest).items():
-            found, error = _run(_Pass(flat, frame.batch, group, rows, heads, lse))
-            results |= found
-            errors.append(error)
+    if rest:
+        with _exact(flat.q.device.type):
+            for (rows, heads), group in _groups(flat, rest).items():
+                more, error = _run(_Pass(flat, batch, group, rows, heads, lse))
+                results |= more
+                errors.append(error)
+    error_of_all = errors[0] if len(errors) == 1 else torch.stack(errors).amax() if errors else None
     return Observations(
         {observer.name: results[observer.name] for observer in observers},
-        row_sum_error=torch.stack(errors).amax() if errors else None,
+        row_sum_error=error_of_all,
         row_sum_of="scores" if lse is None else "kernel",
     )
+
+
+def _unfolded(x: Tensor, batch: tuple[int, ...]) -> Tensor:
+    return x if len(batch) == 1 else x.reshape(*batch, *x.shape[1:])
 
 
 def check_observers(observers: Sequence[Observer], problem: Problem) -> None:
@@ -155,7 +172,7 @@ def _run(job: _Pass) -> tuple[dict[str, Any], Tensor]:
     by_part: list[list[tuple[Tensor, ...]]] = []
     order: list[int] = []
     for part in parts(problem, job.heads, at_once=_fitting(problem, problem.frame.k_len)):
-        joins = [_Join(observer.joins, count, graph) for observer in job.observers]
+        joins = [Join(observer.joins, count, graph) for observer in job.observers]
         cuts = list(_cuts(part.problem, job.rows))
         # Without gradients nothing has to be kept from them; and with them, one look spares many.
         finite = not graph or (len(cuts) > 1 and all_finite(problem.q, problem.k))
@@ -173,7 +190,7 @@ def _run(job: _Pass) -> tuple[dict[str, Any], Tensor]:
         order.extend(part.places)
     results: dict[str, Any] = {}
     for place, observer in enumerate(job.observers):
-        whole = _over_heads([joined[place] for joined in by_part], order)
+        whole = over_heads([joined[place] for joined in by_part], order)
         result = observer.finish(whole, q_len=problem.frame.q_len)
         results[observer.name] = map_tensors(result, lambda t: t.reshape(*job.batch, *t.shape[1:]))
     return results, error
@@ -280,44 +297,3 @@ def _missed(job: _Pass, problem: Problem, block: Block) -> Tensor:
 
 def _numbers(index: Index, device: torch.device) -> Tensor:
     return torch.arange(index.start, index.stop, device=device) if isinstance(index, slice) else index
-
-
-class _Join:
-    """Puts together what an observer says of block after block."""
-
-    def __init__(self, how: str, count: int, graph: bool) -> None:
-        self.how = how
-        self.count = count  # rows in all
-        self.graph = graph
-        self.whole: tuple[Tensor, ...] = ()
-        self.pieces: list[tuple[Tensor, ...]] = []
-
-    def add(self, piece: tuple[Tensor, ...], start: int) -> None:
-        if self.how == "sum":
-            pairs = zip(self.whole, piece, strict=True)
-            self.whole = tuple(a + b for a, b in pairs) if self.whole else piece
-        elif self.graph or all(part.shape[2] == self.count for part in piece):
-            self.pieces.append(piece)
-        else:  # written in place, so that the largest result, the weights, is held once
-            if not self.whole:
-                self.whole = tuple(p.new_empty((*p.shape[:2], self.count, *p.shape[3:])) for p in piece)
-            for whole, part in zip(self.whole, piece, strict=True):
-                whole[:, :, start : start + part.shape[2]] = part
-
-    def joined(self) -> tuple[Tensor, ...]:
-        if self.pieces:
-            return tuple(
-                torch.cat(same, dim=2) if len(same) > 1 else same[0]
-                for same in zip(*self.pieces, strict=True)
-            )
-        return self.whole
-
-
-def _over_heads(by_part: list[tuple[Tensor, ...]], order: list[int]) -> tuple[Tensor, ...]:
-    """The parts side by side along the heads, in the order in which the heads were asked for."""
-    same_heads = zip(*by_part, strict=True)
-    joined = by_part[0] if len(by_part) == 1 else tuple(torch.cat(same, dim=1) for same in same_heads)
-    if order == sorted(order):
-        return joined
-    inverse = torch.tensor(order, device=joined[0].device).argsort()
-    return tuple(whole.index_select(1, inverse) for whole in joined)

@@ -41,6 +41,12 @@ except ImportError as error:
         MISSING = f"the compiled kernel can't be loaded: {error}"
 
 VARIABLE = "HEADWISE_ISA"
+ARGUMENTS = 2  # the order in which kernels/native_call.py writes them: csrc/reader.hpp's number
+if native is not None and getattr(native, "ARGUMENTS", 1) != ARGUMENTS:
+    native, MISSING = (
+        None,
+        "the compiled kernel was built from other sources than these: install headwise again",
+    )
 
 
 @dataclass(frozen=True)

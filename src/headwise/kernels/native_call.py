@@ -25,18 +25,21 @@ _NO_MORE = numbers(Parts())[8:]  # of a mask that is a band and an end
 _threads = 0
 
 
-def forward(problem: Problem, rows: tuple[int, ...] | None = None) -> tuple[Tensor, Tensor, bool]:
+def forward(
+    problem: Problem, rows: tuple[int, ...] | None = None, told: Told | None = None
+) -> tuple[Tensor, Tensor, bool]:
     """(out, lse, whether all of it is finite) of a flat problem.
 
     Args:
         rows: what to observe besides, as csrc/reader.hpp reads it.
+        told: the problem as the kernel is told it, where that has been made.
     """
     frame = problem.frame
     (batch,), heads, q_len = frame.batch, frame.heads, frame.q_len
     # Heads lie between rows, as a layer's output projection reads them.
     out = problem.v.new_empty(batch, q_len, heads, problem.d_v).transpose(1, 2)
     lse = room(problem.q, batch, heads, q_len)
-    told = Told(problem)
+    told = told or Told(problem)
     finite = _run(lambda: native.forward(told.numbers, (*places(out), address(lse)), rows, told.patient))
     return out, lse, finite
 
@@ -113,23 +116,45 @@ def backward(
 
 
 def measure_keys(
-    problem: Problem, lse: Tensor, *, mass: bool, cells: tuple[int, int] | None
+    problem: Problem,
+    told: Told,
+    reference: Tensor,
+    share: Tensor,
+    *,
+    mass: bool,
+    cells: tuple[int, int] | None,
 ) -> tuple[Tensor | None, Tensor | None]:
     """(what each key receives [B, H, k_len], the sum of weights in each cell [B, H, *cells]) of a flat
-    problem of which `forward` gave `lse`; None for what isn't asked for."""
-    told, frame = Told(problem), problem.frame
+    problem of which `forward` gave `reference` and `share`, as csrc/attention.hpp defines them; None for what
+    isn't asked for."""
+    frame = problem.frame
     heads = (frame.batch[0], frame.heads)
     received = room(problem.q, *heads, frame.k_len) if mass else None
     picture = None if cells is None else room(problem.q, *heads, *cells)
-    lse = whole(lse)
     wanted = (
-        address(lse),
+        address(reference),
+        address(share),
         0 if received is None else address(received),
         0 if picture is None else address(picture),
         *(cells or (0, 0)),
     )
     _run(lambda: native.measure(told.numbers, wanted, told.patient))
     return received, picture
+
+
+def check_rows(told: Told, lse: Tensor, rows: int) -> float:
+    """How far so many rows of exp(score - lse), from the first of all heads to the last, are from 1, at most:
+    their scores are made once more, one by one, in float64."""
+    lse = whole(lse.float())
+    found: list[float] = []
+
+    def call() -> int:
+        status, error = native.check_rows(told.numbers, (address(lse), rows), told.patient)
+        found[:] = [error]
+        return int(status)
+
+    _run(call)
+    return found[0]
 
 
 class Told:

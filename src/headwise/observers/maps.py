@@ -57,15 +57,17 @@ class Map(Observer):
 
     def measure(self, block: Block) -> tuple[Tensor]:
         q_cells, k_cells = min(self.sides[0], block.q_len), min(self.sides[1], block.k_len)
-        batch, heads, _, width = block.weights.shape
+        batch, heads = block.weights.shape[:2]
         q_cell = cell_of(block.rows, q_cells, block.q_len)
         k_cell = cell_of(block.cols, k_cells, block.k_len)
-        # Rows first: a block spans few cells, so the large tensor is read once and little is left of it.
-        touched, place = torch.unique(q_cell, return_inverse=True)
-        strips = block.weights.new_zeros(batch, heads, len(touched), width)
-        strips = strips.index_add(2, place, block.weights)
-        pooled = strips.new_zeros(batch, heads, len(touched), k_cells)
-        pooled = pooled.scatter_add(3, k_cell.expand_as(strips), strips)
+        # Rows first: a block spans few cells, so the large tensor is read once and little is left of it. Both
+        # ways by torch's `sum`, which adds in a tree: one by one, hundreds of equal numbers drift.
+        in_order, order = q_cell.sort(stable=True)
+        weights = block.weights if torch.equal(in_order, q_cell) else block.weights.index_select(2, order)
+        touched, counts = torch.unique_consecutive(in_order, return_counts=True)
+        runs = weights.split(counts.tolist(), dim=2)
+        strips = weights if len(runs) == weights.shape[2] else torch.stack([run.sum(2) for run in runs], 2)
+        pooled = sum_of_runs(strips, k_cell, k_cells, -(-block.k_len // max(k_cells, 1)))
         whole = pooled.new_zeros(batch, heads, q_cells, k_cells)
         return (whole.index_copy(2, touched, pooled),)
 
@@ -76,6 +78,22 @@ class Map(Observer):
         places = torch.arange(q_len) if rows is None else torch.tensor(rows, dtype=torch.int64)
         queries = torch.bincount(cell_of(places, cells, q_len), minlength=cells).clamp(min=1)
         return mass / queries.to(mass).unsqueeze(-1)
+
+
+def sum_of_runs(x: Tensor, cell: Tensor, cells: int, longest: int) -> Tensor:
+    """[..., n] to [..., cells]: the sum of the entries of each cell.
+
+    Args:
+        cell: [n], in rising order.
+        longest: the most entries that one cell may have.
+    """
+    count = x.shape[-1]
+    if count == 0:
+        return x.new_zeros(*x.shape[:-1], cells)
+    bounds = torch.searchsorted(cell, torch.arange(cells + 1, device=x.device))
+    places = bounds[:-1, None] + torch.arange(longest, device=x.device)  # [cells, longest]
+    entries = x[..., places.clamp(max=count - 1)]
+    return torch.where(places < bounds[1:, None], entries, 0).sum(-1)
 
 
 def cell_of(index: Tensor, cells: int, length: int) -> Tensor:

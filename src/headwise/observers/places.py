@@ -152,6 +152,19 @@ class Mass(Observer):
         mass = block.weights.flatten(1, 2) @ member  # [B, H r, n]
         return (mass.reshape(*block.weights.shape[:-1], self.count),)
 
+    def classes_of(self, batch: tuple[int, ...], k_len: int) -> Tensor:
+        """The class of every key, [B or 1, k_len] (B: all of `batch` as one): -1 for none; without `classes`,
+        0 for those that are asked for."""
+        indices = self._indices()
+        if indices is not None:
+            found = torch.full((1, k_len), -1, dtype=torch.int32, device="cpu")
+            places = torch.tensor([int(key) % k_len for key in indices], dtype=torch.int64, device="cpu")
+            return found.index_fill_(1, places, 0)
+        keys = self._tensor().to("cpu")
+        if self.classes is None:
+            keys = keys.long() - 1
+        return keys.expand(*batch, k_len).reshape(-1, k_len) if keys.ndim > 1 else keys.reshape(1, k_len)
+
     def _indices(self) -> Sequence[int] | None:
         """The keys where they are given as indices."""
         if not isinstance(self.keys, Tensor):

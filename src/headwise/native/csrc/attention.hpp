@@ -102,6 +102,7 @@ enum class Status : std::int32_t { ok = 0, interrupted = 1, no_memory = 2 };
 struct RowStatistics {
   float* entropy = nullptr;            // -sum_j P_ij log P_ij, nats
   float* distance = nullptr;           // sum_j P_ij |i + q_minus_k - j|
+  float* spread = nullptr;             // sum_j P_ij (j - m_i)^2 / sum_j P_ij, where m_i = sum_j P_ij j / sum_j P_ij
   std::int64_t q_minus_k = 0;          // position of query 0 minus position of key 0
   float* max_weight = nullptr;         // max_j P_ij; max_key comes with it
   std::int64_t* max_key = nullptr;     // the first j of that weight
@@ -111,6 +112,21 @@ struct RowStatistics {
   std::int32_t top_count = 0;          // the heaviest keys, [batch, heads, q_len, top_count], heaviest first
   std::int64_t* top_keys = nullptr;    // -1 where there are no more
   float* top_weights = nullptr;        // 0 there
+  // Sums of weights over marked keys, [batch, heads, q_len, mark_columns]. marks [mark_sets, batch, k_len]: the
+  // column to which a key's weight is added, -1: none; a key has one mark in each set.
+  std::int32_t mark_sets = 0, mark_columns = 0;
+  const std::int32_t* marks = nullptr;
+  std::int64_t marks_batch = 0;        // stride; 0: one for all
+  float* mark_mass = nullptr;
+  // With them weights can be made once more, as exact at large scores as at small ones, where exp(s - lse) would
+  // show the rounding of lse: P_ij = exp2(s_ij log2(e) - reference_i) share_i. A row whose scores are too large for
+  // that (beyond about 1e30) has a share of NaN.
+  float* reference = nullptr;
+  float* share = nullptr;
+
+  const std::int32_t* marks_of(const Problem& p, std::int64_t set, std::int64_t b) const {  // [k_len]
+    return marks + set * (marks_batch ? p.batch : 1) * p.k_len + b * marks_batch;
+  }
 };
 
 struct ForwardArguments : Problem {
@@ -139,15 +155,26 @@ struct BackwardArguments : Problem {
 
 // One more half-pass, over finished rows: what keys receive.
 struct MeasureArguments : Problem {     // v is not looked at; dropout has no part in it
-  const float* lse = nullptr;           // what forward returned
+  const float* reference = nullptr;     // what forward returned, as its share
+  const float* share = nullptr;
   float* key_mass = nullptr;            // [batch, heads, k_len]: sum_i P_ij
   float* map = nullptr;                 // [batch, heads, q_cells, k_cells]: the sum of P over each cell;
   std::int64_t q_cells = 0, k_cells = 0;  // index x of n lies in cell floor(x cells / n); cells <= n
 };
 
+// How far rows of exp(s_ij - lse_i) (and the sink's) are from 1, at most, in `rows` rows from the first of all heads
+// to the last. Scores are made one by one in double, and not as the other functions make theirs. A row that
+// disagrees about whether there is anything to attend to: infinity.
+struct CheckArguments : Problem {  // v is not looked at; dropout has no part in it
+  const float* lse = nullptr;      // what forward returned
+  std::int64_t rows = 0;
+  float* error = nullptr;          // one number
+};
+
 Status forward(const ForwardArguments& arguments);
 Status backward(const BackwardArguments& arguments);
 Status measure(const MeasureArguments& arguments);
+Status check_rows(const CheckArguments& arguments);
 
 // What the kernels are measured against: the most that this CPU does, on as many threads as a call may use.
 

@@ -75,6 +75,37 @@ bool sum_values(const ForwardArguments& a, const OneRow& one, const Row& row, do
   return finite;
 }
 
+// The variance of the keys' places.
+double spread(const ForwardArguments& a, const Row& row) {
+  if (row.broken) return nan;
+  double mass = 0, mean = 0, variance = 0;
+  for (std::int64_t j = 0; j < a.k_len; ++j) {
+    mass += row.weight(j);
+    mean += row.weight(j) * static_cast<double>(j);
+  }
+  if (mass == 0) return 0;
+  mean /= mass;
+  for (std::int64_t j = 0; j < a.k_len; ++j) {
+    const double apart = static_cast<double>(j) - mean;
+    variance += row.weight(j) * apart * apart;
+  }
+  return variance / mass;
+}
+
+// The mass on marked keys.
+void write_marked(const ForwardArguments& a, const OneRow& one, const Row& row, std::int64_t place) {
+  const RowStatistics& ask = a.rows;
+  for (std::int64_t c = 0; c < ask.mark_columns; ++c) {
+    double mass = row.broken ? nan : 0;
+    for (std::int64_t set = 0; set < ask.mark_sets && !row.broken; ++set) {
+      const std::int32_t* marks = ask.marks_of(a, set, one.batch);
+      for (std::int64_t j = 0; j < a.k_len; ++j)
+        if (marks[j] == c) mass += row.weight(j);
+    }
+    ask.mark_mass[place * ask.mark_columns + c] = static_cast<float>(mass);
+  }
+}
+
 void write_statistics(const ForwardArguments& a, const OneRow& one, const Row& row, std::int64_t place) {
   const RowStatistics& ask = a.rows;
   double entropy = row.broken ? nan : 0, distance = entropy;
@@ -85,6 +116,7 @@ void write_statistics(const ForwardArguments& a, const OneRow& one, const Row& r
   }
   if (ask.entropy) ask.entropy[place] = static_cast<float>(entropy);
   if (ask.distance) ask.distance[place] = static_cast<float>(distance);
+  if (ask.spread) ask.spread[place] = static_cast<float>(spread(a, row));
   if (ask.max_weight) ask.max_weight[place] = static_cast<float>(row.weight(row.best_key));
   if (ask.max_key) ask.max_key[place] = row.best_key;
   for (std::int64_t o = 0; o < ask.offset_count; ++o)
@@ -117,6 +149,7 @@ bool careful_row(const ForwardArguments& a, std::int64_t b, std::int64_t h, std:
   const bool finite = !row.broken && sum_values(a, one, row, sums);
   for (std::int64_t c = 0; c < a.d_v; ++c) write_number(a.out, a.type, b, h, i, c, row.broken ? nan : sums[c]);
   write_statistics(a, one, row, place);
+  write_marked(a, one, row, place);
   if (!finite && a.not_finite) __atomic_store_n(a.not_finite, 1, __ATOMIC_RELAXED);  // other threads may, too
   return true;
 }

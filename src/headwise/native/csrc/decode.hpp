@@ -186,7 +186,7 @@ class Decode {
       if (__atomic_add_fetch(counter, 1, __ATOMIC_ACQ_REL) != splits_) return true;
       join(number, r);
     }
-    return Finish<Format>{a_, rows, *r.softmax, nullptr, nullptr}.write(r.outputs, a_.d_v);
+    return Finish<Format>{a_, rows, *r.softmax}.write(r.outputs, a_.d_v);
   }
 
   // Each vector of columns of each row, rows side by side; rows that only fill up are the last one again.

@@ -3,6 +3,7 @@
 
 #include "buffer.hpp"
 #include "careful.hpp"
+#include "marks.hpp"
 #include "picks.hpp"
 
 namespace headwise::HEADWISE_ISA_NAME {
@@ -10,10 +11,15 @@ namespace headwise::HEADWISE_ISA_NAME {
 template <class Format>
 class Finish {
  public:
-  Finish(const ForwardArguments& arguments, const Rows& rows, const Softmax& softmax, const Seen* seen,
-         const Picks* picks)
-      : a_(arguments), rows_(rows), softmax_(softmax), seen_(seen), picks_(picks) {
-    for (int v = 0; v * lanes < rows.count; ++v) close(v);
+  // `seen`, `picks` and `marks` are looked at where `seen` is given. `scale`: of the scores that they hold.
+  Finish(const ForwardArguments& arguments, const Rows& rows, const Softmax& softmax, Seen* seen = nullptr,
+         Picks* picks = nullptr, const Marks* marks = nullptr, float scale = 1)
+      : a_(arguments), rows_(rows), softmax_(softmax), seen_(seen), picks_(picks), marks_(marks) {
+    const int vectors = (rows.count + lanes - 1) / lanes;
+    for (int v = 0; v < vectors; ++v) close(v);
+    if (!seen) return;
+    for (int v = 0; v < vectors; ++v) make_weights(softmax, v, scale, inverse_, seen->best);
+    picks->weigh(a_.rows, softmax, scale, inverse_, vectors);
   }
 
   // Writes every row. Where a number isn't finite, the row is computed again with care: what is masked must
@@ -25,10 +31,14 @@ class Finish {
       const bool fine = write_output(i, outputs + i * wide);
       if (!fine || bad_[i]) {
         if (!careful_row(a_, rows_.batch, rows_.head[i], rows_.query[i])) return false;
-        continue;
+      } else {
+        a_.lse[place] = lse_[i];
+        if (seen_) write_statistics(i, place);
       }
-      a_.lse[place] = lse_[i];
-      if (seen_) write_statistics(i, place);
+      if (!a_.rows.reference) continue;
+      const bool dead = softmax_.top[i] == -__builtin_inff();
+      a_.rows.reference[place] = dead ? largest_float : softmax_.top[i];  // 2^(s - largest) is 0
+      a_.rows.share[place] = bad_[i] ? __builtin_nanf("") : inverse_[i];
     }
     return true;
   }
@@ -39,8 +49,9 @@ class Finish {
   const Softmax& softmax_;
   const Seen* seen_;
   const Picks* picks_;
+  const Marks* marks_;
   alignas(64) float lse_[item_rows];
-  alignas(64) float whole_[item_rows];    // the same in powers of two, relative to nothing
+  alignas(64) float span_[item_rows];     // the same in powers of two, relative to top
   alignas(64) float inverse_[item_rows];  // 1 / the sum of the weights, relative to top; 0 in a dead row
   alignas(64) float factor_[item_rows];   // what outputs are multiplied by: the same of the weights in products
   bool bad_[item_rows];
@@ -49,7 +60,7 @@ class Finish {
     const Vector none = splat(-__builtin_inff());
     const Vector top = load(softmax_.top + v * lanes), sum = load(softmax_.sum + v * lanes);
     const Vector taken = load((by_rounded<Format>(a_) ? softmax_.rounded : softmax_.sum) + v * lanes);
-    Vector inverse, factor, whole, lse;
+    Vector inverse, factor, span, lse;
     if (a_.sinks) {
       alignas(64) float sink[lanes];
       for (int i = 0; i < lanes; ++i)
@@ -60,21 +71,21 @@ class Finish {
       const Vector total = fma(sum, lower, sunk);
       inverse = select(dead, Vector{}, lower / total);
       factor = select(dead, Vector{}, lower / fma(taken, lower, sunk));
-      whole = select(dead, none, high + log2(total));
+      span = (high - top) + log2(total);
       lse = select(dead, none, natural(high, total));
     } else {
       const Whole dead = top == none;
       inverse = select(dead, Vector{}, splat(1.0f) / sum);
       factor = select(dead, Vector{}, splat(1.0f) / taken);
-      whole = select(dead, none, top + log2(sum));
+      span = log2(sum);
       lse = select(dead, none, natural(top, sum));
     }
     store(inverse_ + v * lanes, inverse);
     store(factor_ + v * lanes, factor);
-    store(whole_ + v * lanes, whole);
+    store(span_ + v * lanes, span);
     store(lse_ + v * lanes, lse);
     for (int i = v * lanes; i < least((v + 1) * lanes, rows_.count); ++i) {
-      const float t = softmax_.top[i], w = whole_[i];
+      const float t = softmax_.top[i], w = lse_[i];
       const bool empty = t == -__builtin_inff();
       bad_[i] = !(empty || (t < 1e30f && t > -1e30f)) || w != w || w > 1e30f;
       if (empty && softmax_.sum[i] != 0) bad_[i] = true;  // NaN among its scores, none of them above -inf
@@ -111,27 +122,31 @@ class Finish {
     return rest && !any(~fine);
   }
 
-  static float weight(float score, float whole) {
-    return score == -__builtin_inff() ? 0.0f : exp2(splat(score - whole))[0];
-  }
-
   void write_statistics(int i, i64 place) const {
     const RowStatistics& ask = a_.rows;
     const bool dead = softmax_.top[i] == -__builtin_inff();
-    const float span = whole_[i] - softmax_.top[i];  // log2 of the sum of 2^x
-    if (ask.entropy)
+    const float mass = softmax_.sum[i], inverse = inverse_[i];
+    if (ask.entropy)  // at least 0, where rounding may pass it
       ask.entropy[place] =
-          dead ? 0.0f : ln_2 * (span * softmax_.sum[i] * inverse_[i] - seen_->entropy[i] * inverse_[i]);
-    if (ask.distance) ask.distance[place] = dead ? 0.0f : seen_->distance[i] * inverse_[i];
-    if (ask.max_weight) ask.max_weight[place] = dead ? 0.0f : weight(seen_->best[i], whole_[i]);
-    if (ask.max_key) ask.max_key[place] = dead ? -1 : seen_->best_key[i];
+          dead ? 0.0f : most(ln_2 * (span_[i] * mass * inverse - seen_->entropy[i] * inverse), 0.0f);
+    if (ask.distance) ask.distance[place] = dead ? 0.0f : seen_->distance[i] * inverse;
+    if (ask.spread) ask.spread[place] = dead ? 0.0f : variance(seen_->first[i], seen_->second[i], mass);
+    if (ask.max_weight) ask.max_weight[place] = seen_->best[i];
+    if (ask.max_key) ask.max_key[place] = seen_->best_key[i];
     for (i64 o = 0; o < ask.offset_count; ++o)
-      ask.offset_mass[o * a_.batch * a_.heads * a_.q_len + place] =
-          weight(picks_->offset_scores[o * item_rows + i], whole_[i]);
+      ask.offset_mass[o * a_.batch * a_.heads * a_.q_len + place] = picks_->offset_scores[o * item_rows + i];
     for (i64 t = 0; t < ask.top_count; ++t) {
-      ask.top_keys[place * ask.top_count + t] = picks_->top_keys[i * ask.top_count + t];
-      ask.top_weights[place * ask.top_count + t] = weight(picks_->top_scores[i * ask.top_count + t], whole_[i]);
+      ask.top_keys[place * ask.top_count + t] = picks_->top_keys[t * item_rows + i];
+      ask.top_weights[place * ask.top_count + t] = picks_->top_scores[t * item_rows + i];
     }
+    for (i64 c = 0; c < ask.mark_columns; ++c)
+      ask.mark_mass[place * ask.mark_columns + c] = marks_->mass[c * item_rows + i] * inverse;
+  }
+
+  // From sums about any centre.
+  static float variance(float first, float second, float mass) {
+    const float mean = first / mass;
+    return most((second - mean * first) / mass, 0.0f);
   }
 };
 

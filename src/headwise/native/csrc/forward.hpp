@@ -13,7 +13,9 @@ class Forward {
  public:
   explicit Forward(const ForwardArguments& arguments) : a_(arguments), cut_(arguments) {
     const RowStatistics& r = a_.rows;
-    look_ = r.entropy || r.distance || r.max_weight || r.max_key || r.offset_mass || r.top_count;
+    look_ = r.entropy || r.distance || r.spread || r.max_weight || r.max_key || r.offset_mass || r.top_count ||
+            r.mark_columns;
+    sums_ = r.spread ? Look::moments : r.entropy || r.distance ? Look::sums : Look::nothing;
     // Without anything in between, scores stay as the product gives them, and the scale waits for softmax.
     plain_ = a_.softcap <= 0 && !a_.bias.data && a_.scale > 0;
     // Where there are too few pieces for many threads, the keys are cut too. By sizes alone: the sums' order,
@@ -24,7 +26,7 @@ class Forward {
   }
 
   // Whether more is asked for than output and log-sum-exp.
-  bool looks() const { return look_; }
+  bool looks() const { return look_ || a_.rows.reference; }
 
   Status run() {
     const double useful = a_.mask.band_high == unbounded_high ? 1 : 0.5;
@@ -42,6 +44,7 @@ class Forward {
   const ForwardArguments& a_;
   Cut cut_;
   bool look_, plain_;
+  Look sums_;
   i64 splits_ = 1;
   Parts parts_;
   static constexpr i64 enough_pieces = 32, split_keys = 512;
@@ -54,6 +57,7 @@ class Forward {
     Seen* seen;
     Chances* chances;
     Picks picks;
+    Marks marks;
   };
 
   bool room_for(Room& r) const {
@@ -72,8 +76,10 @@ class Forward {
       buffer.part(r.seen, look_ ? 1 : 0);
       buffer.part(r.chances, a_.dropout.rate > 0 ? 1 : 0);
       buffer.part(r.picks.offset_scores, a_.rows.offset_count * item_rows);
-      buffer.part(r.picks.top_scores, a_.rows.top_count * item_rows);
-      buffer.part(r.picks.top_keys, a_.rows.top_count * item_rows);
+      buffer.part(r.picks.top_scores, Picks::listed(a_.rows) * item_rows);
+      buffer.part(r.picks.top_keys, Picks::listed(a_.rows) * item_rows);
+      buffer.part(r.marks.mass, a_.rows.mark_columns * item_rows);
+      buffer.part(r.marks.far, a_.rows.mark_columns * item_rows);
     }
     return true;
   }
@@ -96,14 +102,17 @@ class Forward {
     attend(rows, r, from, until);
     if (pool::cancelled()) return true;
     const i64 wide = padded(a_.d_v);
-    State state{r.softmax, look_ ? r.seen : nullptr, r.picks, r.outputs};
+    State state{r.softmax, look_ ? r.seen : nullptr, r.picks, r.marks, r.outputs};
     if (splits_ > 1) {
       parts_.keep(number, split, state, rows.count, wide);
       if (!parts_.last(number)) return true;
       parts_.join(number, state, rows.count, wide);
     }
-    return Finish<Format>{a_, rows, *r.softmax, state.seen, look_ ? &r.picks : nullptr}.write(r.outputs, wide);
+    return Finish<Format>{a_, rows, *r.softmax, state.seen, &r.picks, &r.marks, scale()}.write(r.outputs, wide);
   }
+
+  // By which scores are multiplied, to be powers of two.
+  float scale() const { return plain_ ? static_cast<float>(a_.scale) * log2_e : 1.0f; }
 
   // The rows' sums over the keys from .. until - 1.
   void attend(const Rows& rows, Room& r, i64 from, i64 until) {
@@ -122,8 +131,9 @@ class Forward {
       pack<typename Format::Pack>(row, rows.count, a_.d_k / Format::together, r.queries);
     r.softmax->start();
     if (look_) {
-      r.seen->start();
-      r.picks.start(a_.rows);
+      r.seen->start(rows);
+      r.picks.start(a_.rows, rows.count);
+      r.marks.start(a_.rows);
     }
     if (a_.dropout.rate > 0) r.chances->start(a_, rows);
 
@@ -133,7 +143,7 @@ class Forward {
       if (near == near_tiles) {
         put_aside(r.outputs, r.far, far, rows.count * wide);
         r.softmax->settle();
-        if (look_) r.seen->settle();
+        if (look_) r.seen->settle(), r.marks.settle(a_.rows);
         near = 0, far = first = true;
       }
       const int keys = static_cast<int>(least<i64>(tile_keys, until - start));
@@ -144,8 +154,11 @@ class Forward {
       if (kind == Tile::partial) spans = spans_of(*r.mask, keys);
       const Spans* part = kind == Tile::partial ? &spans : nullptr;
       score(rows, r, kv_head, start, keys, vectors, part, few ? row : nullptr);
-      const float scale = plain_ ? static_cast<float>(a_.scale) * log2_e : 1.0f;
-      find_best(r.scores, scale, part, keys, vectors, r.softmax->best);
+      const float scale = this->scale();
+      if (look_)
+        r.seen->find_best(r.scores, scale, part, keys, vectors, r.softmax->best);
+      else
+        find_best(r.scores, scale, part, keys, vectors, r.softmax->best);
       const bool moved = r.softmax->follow(vectors);
       if (look_) look(rows, r, scale, part, start, keys, vectors, moved);
       if (a_.dropout.rate > 0) r.chances->block(a_, start, keys);
@@ -166,7 +179,7 @@ class Forward {
     if (!far) return;
     put_aside(r.far, r.outputs, true, rows.count * wide);
     r.softmax->join();
-    if (look_) r.seen->join();
+    if (look_) r.seen->join(), r.marks.join(a_.rows);
   }
 
   // scores[key][row] = q . k, and unless plain, everything up to the mask, in powers of two.
@@ -209,17 +222,20 @@ class Forward {
   }
 
   void weigh_block(Room& r, float scale, const Spans* spans, int keys, int vectors) {
-    const bool drop = a_.dropout.rate > 0;
-    if (look_) {
-      if (drop)
-        weigh<Format, true, true>(r.scores, scale, spans, keys, vectors, *r.softmax, r.seen, r.chances);
-      else
-        weigh<Format, true, false>(r.scores, scale, spans, keys, vectors, *r.softmax, r.seen, nullptr);
-    } else if (drop) {
-      weigh<Format, false, true>(r.scores, scale, spans, keys, vectors, *r.softmax, nullptr, r.chances);
-    } else {
-      weigh<Format, false, false>(r.scores, scale, spans, keys, vectors, *r.softmax, nullptr, nullptr);
-    }
+    if (sums_ == Look::moments)
+      weigh_block<Look::moments>(r, scale, spans, keys, vectors);
+    else if (sums_ == Look::sums)
+      weigh_block<Look::sums>(r, scale, spans, keys, vectors);
+    else
+      weigh_block<Look::nothing>(r, scale, spans, keys, vectors);
+  }
+
+  template <Look look>
+  void weigh_block(Room& r, float scale, const Spans* spans, int keys, int vectors) {
+    if (a_.dropout.rate > 0)
+      weigh<Format, look, true>(r.scores, scale, spans, keys, vectors, *r.softmax, r.seen, r.chances);
+    else
+      weigh<Format, look, false>(r.scores, scale, spans, keys, vectors, *r.softmax, r.seen, nullptr);
   }
 
   // outputs += weights values, each few rows over the keys that any of them attends to.
@@ -260,11 +276,12 @@ class Forward {
   }
 
   void look(const Rows& rows, Room& r, float scale, const Spans* spans, i64 start, int keys, int vectors, bool moved) {
-    for (int i = 0; i < item_rows; ++i)
-      r.seen->lag[i] = i < rows.count ? static_cast<float>(rows.query[i] + a_.rows.q_minus_k - start) : 0.0f;
-    if (moved) r.seen->follow(*r.softmax, vectors);
-    r.seen->find_keys(r.scores, scale, *r.softmax, spans, keys, vectors, start);
-    r.picks.look(a_.rows, rows, r.scores, scale, spans, start, keys);
+    r.seen->begin_block(rows.query[0] + a_.rows.q_minus_k - start, vectors);
+    if (moved) r.seen->follow(*r.softmax, vectors), r.marks.follow(a_.rows, *r.softmax);
+    if (a_.rows.spread || a_.rows.max_weight || a_.rows.max_key)
+      r.seen->find_keys(r.scores, *r.softmax, keys, vectors, start);
+    r.picks.look(a_.rows, rows, *r.seen, r.scores, spans, start, keys, vectors);
+    r.marks.look(a_, a_.rows, rows.batch, *r.softmax, r.scores, scale, spans, start, keys, vectors);
   }
 };
 

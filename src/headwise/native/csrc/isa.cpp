@@ -23,7 +23,9 @@ Status forward_by(const ForwardArguments& arguments) {
     const Status status = general.run();
     if (!decodes || status != Status::ok) return status;
   }
-  return Decode<Format>(arguments).run();
+  ForwardArguments unseen = arguments;
+  unseen.rows = {};
+  return Decode<Format>(unseen).run();
 }
 
 Status forward(const ForwardArguments& arguments) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bias.hpp"
+#include "few.hpp"
 #include "formats.hpp"
 #include "weigh.hpp"
 
@@ -11,12 +12,12 @@ namespace headwise::HEADWISE_ISA_NAME {
 template <class Format>
 class Measure {
  public:
-  explicit Measure(const MeasureArguments& arguments) : a_(arguments) {
+  explicit Measure(const MeasureArguments& arguments) : a_(arguments), cut_(arguments) {
     plain_ = a_.softcap <= 0 && !a_.bias.data && a_.scale > 0;
     cells_ = a_.map ? a_.k_cells : (a_.k_len + tile_keys - 1) / tile_keys;
     // As many cells as make about `chunk_keys` keys, so that a row block is packed for enough of them.
     const i64 largest = cells_ ? (a_.k_len + cells_ - 1) / cells_ : 1;
-    together_ = most<i64>(1, chunk_keys / most<i64>(1, largest));
+    together_ = most<i64>(1, chunk_keys() / most<i64>(1, largest));
     chunks_ = (cells_ + together_ - 1) / together_;
   }
 
@@ -31,20 +32,24 @@ class Measure {
   }
 
  private:
-  static constexpr i64 chunk_keys = 256;
+  // Queries are packed once for so many keys. By sizes alone: fewer where there would be few pieces for threads.
+  i64 chunk_keys() const { return a_.batch * a_.heads * a_.k_len >= 32 * 1024 ? 1024 : 256; }
 
   const MeasureArguments& a_;
+  Cut cut_;
   bool plain_;
   i64 cells_, together_, chunks_;
 
   struct Room {
     float *queries, *scores, *keys, *bias;
+    const char* row[item_rows];  // of the queries
+    bool few;                    // whether forward made these rows' scores in the way for few: to the same bit
     float *mass, *far;         // [key of the chunk][lanes]; what earlier blocks gave, as Softmax::far
-    float* cell;               // [item_rows]: weight of each row in one cell of keys
+    float* cell;               // [item_rows]: weight of each row in one cell of keys, without its share
     double* map;               // [cell of keys of the piece]: what the map's row `q_cell` is to get
     i64 q_cell = 0, first_cell = 0, last_cell = 0;
     i64 q_cell_of[item_rows];  // the cell of each row
-    float* whole;              // [item_rows]: log-sum-exp in powers of two
+    float *reference, *share;  // [item_rows]: RowStatistics'; of rows that are not there such that all weights are 0
     TileMask* mask;
   };
 
@@ -69,7 +74,8 @@ class Measure {
       buffer.part(r.far, a_.q_len > near_tiles * item_rows ? keys * lanes : 0);
       buffer.part(r.cell, item_rows);
       buffer.part(r.map, together_);
-      buffer.part(r.whole, item_rows);
+      buffer.part(r.reference, item_rows);
+      buffer.part(r.share, item_rows);
       buffer.part(r.mask, 1);
     }
     return true;
@@ -123,56 +129,103 @@ class Measure {
   }
 
   void read_rows(const Rows& rows, Room& r, i64 place) {
-    const char* row[item_rows];
     for (int i = 0; i < rows.count; ++i)
-      row[i] = row_of(a_.q, rows.batch, rows.head[i], rows.query[i], Format::size);
-    pack<typename Format::Pack>(row, rows.count, a_.d_k / Format::together, r.queries);
+      r.row[i] = row_of(a_.q, rows.batch, rows.head[i], rows.query[i], Format::size);
+    r.few = in_few<Format>(a_, cut_.together(a_, rows.head[0], rows.query[0]));
+    if (r.few)
+      std::memset(r.scores, 0, sizeof(float) * tile_keys * item_rows);  // the lanes of rows that are not there
+    else
+      pack<typename Format::Pack>(r.row, rows.count, a_.d_k / Format::together, r.queries);
     for (int i = 0; i < item_rows; ++i) {
-      const float lse = i < rows.count ? a_.lse[place * a_.q_len + rows.query[i]] : -__builtin_inff();
-      r.whole[i] = lse == -__builtin_inff() ? largest_float : lse * log2_e;
+      r.reference[i] = i < rows.count ? a_.reference[place * a_.q_len + rows.query[i]] : largest_float;
+      r.share[i] = i < rows.count ? a_.share[place * a_.q_len + rows.query[i]] : 0.0f;
     }
   }
 
-  // r.scores become weights, and are added to `mass`. False: there are none.
+  // r.scores become weights without their rows' shares; with these, they are added to `mass`. False: there are none.
   bool weigh_keys(const Rows& rows, Room& r, i64 at, int keys, float* mass) {
     const Tile kind = rows.look(at, keys, *r.mask);
     if (kind == Tile::empty) return false;
     const int vectors = (rows.count + lanes - 1) / lanes;
-    const i64 kv_head = rows.head[0] / (a_.heads / a_.kv_heads);
     Spans spans;
     if (kind == Tile::partial) spans = spans_of(*r.mask, keys);
-    i64 step;
-    const void* k = readable_rows<Format>(row_of(a_.k, rows.batch, kv_head, at, Format::size), a_.k.row * Format::size,
-                                          keys, a_.d_k, r.keys, step);
-    product<typename Format::Entry, false, Into::set>(keys, vectors, k, step, r.queries, item_rows * 4,
-                                                      a_.d_k / Format::together, r.scores, item_rows);
+    const Spans* part = kind == Tile::partial ? &spans : nullptr;
+    score(rows, r, at, keys, vectors, part);
+    if (part || !plain_)
+      weigh_some(r, part, keys, vectors, mass);
+    else if (vectors == item_vectors)
+      weigh_all(r, keys, item_vectors, mass);
+    else
+      weigh_all(r, keys, vectors, mass);
+    return true;
+  }
+
+  void score(const Rows& rows, Room& r, i64 at, int keys, int vectors, const Spans* spans) {
+    const i64 kv_head = rows.head[0] / (a_.heads / a_.kv_heads), far = a_.k.row * Format::size;
+    const char* k = row_of(a_.k, rows.batch, kv_head, at, Format::size);
+    if (r.few)
+      score_few<Format>(r.row, rows.count, k, far, keys, a_.d_k, k, far, 0, r.scores);
+    else
+      score_many(r, k, keys, vectors, spans);
     if (!plain_) {
       if (a_.bias.data) read_bias(rows, at, keys, r.bias);
       change_scores(a_, r.scores, a_.bias.data ? r.bias : nullptr, keys, vectors, nullptr);
     }
-    if (kind == Tile::partial) hide(r.scores, *r.mask, spans, keys);
-    const Vector factor = splat(plain_ ? static_cast<float>(a_.scale) * log2_e : 1.0f);
-    const Vector none = splat(-__builtin_inff());
-    Vector minus[item_vectors];
-    for (int v = 0; v < vectors; ++v) minus[v] = -load(r.whole + v * lanes);
+    if (spans) hide(r.scores, *r.mask, *spans, keys);
+  }
+
+  void score_many(Room& r, const char* rows, int keys, int vectors, const Spans* spans) {
+    i64 step;
+    const char* k = static_cast<const char*>(
+        readable_rows<Format>(rows, a_.k.row * Format::size, keys, a_.d_k, r.keys, step));
+    const i64 depth = a_.d_k / Format::together;
+    using Entry = typename Format::Entry;
+    for (int from = 0; from < keys; from += spans ? strip_keys : keys) {
+      const int s = from / strip_keys, count = spans ? least(strip_keys, keys - from) : keys;
+      const int v = spans ? spans->first[s] : 0, last = spans ? spans->last[s] : vectors;
+      if (v < last)
+        product<Entry, false, Into::set>(count, last - v, k + from * step, step, r.queries + v * lanes, item_rows * 4,
+                                         depth, r.scores + from * item_rows + v * lanes, item_rows);
+    }
+  }
+
+  float scale() const { return plain_ ? static_cast<float>(a_.scale) * log2_e : 1.0f; }
+
+  HEADWISE_INLINE void weigh_all(Room& r, int keys, int vectors, float* mass) const {
+    const Vector factor = splat(scale());
+    Vector minus[item_vectors], share[item_vectors];
+    for (int v = 0; v < vectors; ++v) minus[v] = -load(r.reference + v * lanes), share[v] = load(r.share + v * lanes);
     for (int j = 0; j < keys; ++j) {
-      const int s = j / strip_keys;
-      const int first = kind == Tile::partial ? spans.first[s] : 0, last = kind == Tile::partial ? spans.last[s] : vectors;
+      float* score = r.scores + j * item_rows;
+      Vector sum{};
+      for (int v = 0; v < vectors; ++v) {
+        const Vector p = exp2(fma(load(score + v * lanes), factor, minus[v]));
+        sum = fma(p, share[v], sum);
+        store(score + v * lanes, p);
+      }
+      store(mass + j * lanes, load(mass + j * lanes) + sum);
+    }
+  }
+
+  // Where some pairs are masked, or a score may be -inf by itself.
+  void weigh_some(Room& r, const Spans* spans, int keys, int vectors, float* mass) const {
+    const Vector factor = splat(scale()), none = splat(-__builtin_inff());
+    for (int j = 0; j < keys; ++j) {
+      const int s = j / strip_keys, first = spans ? spans->first[s] : 0, last = spans ? spans->last[s] : vectors;
       float* score = r.scores + j * item_rows;
       Vector sum{};
       for (int v = 0; v < vectors; ++v) {
         Vector p{};
         if (v >= first && v < last) {
-          const Vector s_ = load(score + v * lanes);
-          p = exp2(fma(s_, factor, minus[v]));
-          if (kind == Tile::partial || !plain_) p = select(s_ == none, Vector{}, p);  // NaN where the row is broken
-          sum += p;
+          const Vector x = load(score + v * lanes);
+          // 0 where it is masked, also where the row is broken, and NaN.
+          p = select(x == none, Vector{}, exp2(fma(x, factor, -load(r.reference + v * lanes))));
+          sum += select(x == none, Vector{}, p * load(r.share + v * lanes));
         }
         store(score + v * lanes, p);
       }
       store(mass + j * lanes, load(mass + j * lanes) + sum);
     }
-    return true;
   }
 
   // The tile's weights, summed over each cell's keys. Of the last cell, r.cell is left for the tiles that follow.
@@ -206,7 +259,7 @@ class Measure {
     for (int i = 0; i < rows.count;) {
       const i64 q_cell = r.q_cell_of[i];
       double sum = 0;
-      for (; i < rows.count && r.q_cell_of[i] == q_cell; ++i) sum += r.cell[i];
+      for (; i < rows.count && r.q_cell_of[i] == q_cell; ++i) sum += static_cast<double>(r.cell[i]) * r.share[i];
       if (q_cell == r.q_cell)
         r.map[cell - r.first_cell] += sum;
       else

@@ -72,12 +72,26 @@ int measure_of(nb::tuple problem, nb::tuple wanted, bool patient) {
   MeasureArguments arguments;
   read_problem(problem, arguments);
   Reader given(wanted);
-  arguments.lse = given.pointer<const float>();
+  arguments.reference = given.pointer<const float>();
+  arguments.share = given.pointer<const float>();
   arguments.key_mass = given.pointer<float>();
   arguments.map = given.pointer<float>();
   arguments.q_cells = given.integer();
   arguments.k_cells = given.integer();
   return run<MeasureArguments>(measure, arguments, patient);
+}
+
+// (the Status's number, the error)
+nb::tuple check_rows_of(nb::tuple problem, nb::tuple given_by_forward, bool patient) {
+  CheckArguments arguments;
+  float error = 0;
+  read_problem(problem, arguments);
+  Reader given(given_by_forward);
+  arguments.lse = given.pointer<const float>();
+  arguments.rows = given.integer();
+  arguments.error = &error;
+  const int status = run<CheckArguments>(check_rows, arguments, patient);
+  return nb::make_tuple(status, error);
 }
 
 double multiply_add_of(int type) {
@@ -95,6 +109,7 @@ std::uint32_t read_memory_of(std::uintptr_t address, std::int64_t count) {
 
 NB_MODULE(_native, m) {
   headwise::Interruptible::on_this_thread();
+  m.attr("ARGUMENTS") = headwise::arguments_version;
   m.attr("NOT_FINITE") = headwise::not_finite_status;
   m.attr("INTERRUPTED") = static_cast<int>(headwise::Status::interrupted);
   m.attr("NO_MEMORY") = static_cast<int>(headwise::Status::no_memory);
@@ -102,6 +117,7 @@ NB_MODULE(_native, m) {
         nb::arg("patient"));
   m.def("backward", &headwise::backward_of);
   m.def("measure", &headwise::measure_of);
+  m.def("check_rows", &headwise::check_rows_of);
   m.def("multiply_add", &headwise::multiply_add_of);
   m.def("read_memory", &headwise::read_memory_of);
   m.def("builds", &headwise::built);

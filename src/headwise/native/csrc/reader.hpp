@@ -9,6 +9,10 @@
 
 namespace headwise {
 
+// Which arguments are read, and in which order: another number with every change, so that Python and a build of
+// other sources don't take each other's addresses for something else.
+constexpr int arguments_version = 2;
+
 constexpr int not_finite_status = 3;  // beside the numbers of Status
 
 class Reader {
@@ -130,6 +134,7 @@ inline void read_rows(nanobind::handle tuple, RowStatistics& rows) {
   rows.entropy = given.pointer<float>();
   rows.distance = given.pointer<float>();
   rows.q_minus_k = given.integer();
+  rows.spread = given.pointer<float>();
   rows.max_weight = given.pointer<float>();
   rows.max_key = given.pointer<std::int64_t>();
   rows.offsets = given.pointer<const std::int64_t>();
@@ -138,6 +143,13 @@ inline void read_rows(nanobind::handle tuple, RowStatistics& rows) {
   rows.top_count = static_cast<std::int32_t>(given.integer());
   rows.top_keys = given.pointer<std::int64_t>();
   rows.top_weights = given.pointer<float>();
+  rows.mark_sets = static_cast<std::int32_t>(given.integer());
+  rows.mark_columns = static_cast<std::int32_t>(given.integer());
+  rows.marks = given.pointer<const std::int32_t>();
+  rows.marks_batch = given.integer();
+  rows.mark_mass = given.pointer<float>();
+  rows.reference = given.pointer<float>();
+  rows.share = given.pointer<float>();
 }
 
 }  // namespace headwise

@@ -94,6 +94,8 @@ HEADWISE_INLINE Vector select(Whole mask, Vector yes, Vector no) {
   return as_floats((mask & bits_of(yes)) | (~mask & bits_of(no)));
 }
 
+HEADWISE_INLINE Whole select(Whole mask, Whole yes, Whole no) { return (mask & yes) | (~mask & no); }
+
 HEADWISE_INLINE bool any(Whole mask) {
 #if defined(__AVX512F__)
   return _mm512_movepi32_mask(reinterpret_cast<__m512i>(mask)) != 0;
@@ -103,6 +105,27 @@ HEADWISE_INLINE bool any(Whole mask) {
   std::int32_t joined = 0;
   for (int i = 0; i < lanes; ++i) joined |= mask[i];
   return joined != 0;
+#endif
+}
+
+HEADWISE_INLINE bool any_above(Vector a, Vector b) {
+#if defined(__AVX512F__)
+  return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) != 0;  // the compiler makes a mask a vector, and a mask again
+#else
+  return any(a > b);
+#endif
+}
+
+// The lanes of a mask (-1 or 0 in each), one bit each, the first lowest.
+HEADWISE_INLINE std::uint32_t bits_of_mask(Whole mask) {
+#if defined(__AVX512F__)
+  return _mm512_movepi32_mask(reinterpret_cast<__m512i>(mask));
+#elif defined(__AVX__)
+  return static_cast<std::uint32_t>(_mm256_movemask_ps(reinterpret_cast<__m256>(mask)));
+#else
+  std::uint32_t bits = 0;
+  for (int i = 0; i < lanes; ++i) bits |= (static_cast<std::uint32_t>(mask[i]) & 1u) << i;
+  return bits;
 #endif
 }
 

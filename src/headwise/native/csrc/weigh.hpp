@@ -1,80 +1,9 @@
 // From a block's scores to its weights, and what is observed on the way.
 #pragma once
 
-#include "softmax.hpp"
+#include "seen.hpp"
 
 namespace headwise::HEADWISE_ISA_NAME {
-
-// Sums of a row, relative to its `top` as softmax's own, and like those in near and far ones. Filled only where the
-// call asks.
-struct Seen {
-  alignas(64) float entropy[item_rows];    // sum of 2^x x, x = scale s - top
-  alignas(64) float distance[item_rows];   // sum of 2^x |lag - key|
-  alignas(64) float far_entropy[item_rows];
-  alignas(64) float far_distance[item_rows];
-  alignas(64) float lag[item_rows];        // position of the query minus that of the block's first key
-  alignas(64) float best[item_rows];       // the largest scale s so far
-  alignas(64) std::int32_t best_key[item_rows];
-
-  void start() {
-    for (int i = 0; i < item_rows; i += lanes) {
-      store(entropy + i, Vector{});
-      store(distance + i, Vector{});
-      store(far_entropy + i, Vector{});
-      store(far_distance + i, Vector{});
-      store(best + i, splat(-__builtin_inff()));
-      store_whole(best_key + i, splat_whole(-1));
-    }
-  }
-
-  void settle() {
-    join();
-    for (int i = 0; i < item_rows; i += lanes) {
-      store(far_entropy + i, load(entropy + i));
-      store(far_distance + i, load(distance + i));
-      store(entropy + i, Vector{});
-      store(distance + i, Vector{});
-    }
-  }
-
-  void join() {
-    for (int i = 0; i < item_rows; i += lanes) {
-      store(entropy + i, load(far_entropy + i) + load(entropy + i));
-      store(distance + i, load(far_distance + i) + load(distance + i));
-    }
-  }
-
-  // As sums do when `top` moves: 2^x x becomes alpha 2^x (x + shift).
-  void follow(const Softmax& softmax, int vectors) {
-    for (int i = 0; i < vectors * lanes; i += lanes) {
-      const Vector alpha = load(softmax.alpha + i), shift = load(softmax.shift + i);
-      // (The sums already have their alpha.)
-      store(entropy + i, fma(load(entropy + i), alpha, shift * load(softmax.sum + i)));
-      store(far_entropy + i, fma(load(far_entropy + i), alpha, shift * load(softmax.far + i)));
-      store(distance + i, load(distance + i) * alpha);
-      store(far_distance + i, load(far_distance + i) * alpha);
-    }
-  }
-
-  // Where a block's best is above all before: which key it is, the first of equals.
-  void find_keys(const float* scores, float scale, const Softmax& softmax, const Spans* spans, int keys, int vectors,
-                 i64 first_key) {
-    for (int v = 0; v < vectors; ++v) {
-      const Vector now = load(softmax.best + v * lanes), old = load(best + v * lanes);
-      const Whole above = now > old;
-      if (!any(above)) continue;
-      Whole place = splat_whole(-1);
-      for (int k = keys - 1; k >= 0; --k) {
-        if (spans && (v < spans->first[k / strip_keys] || v >= spans->last[k / strip_keys])) continue;
-        const Whole here = load(scores + k * item_rows + v * lanes) * splat(scale) == now;
-        place = (here & splat_whole(static_cast<std::int32_t>(first_key) + k)) | (~here & place);
-      }
-      store(best + v * lanes, select(above, now, old));
-      const Whole before = load_whole(best_key + v * lanes);
-      store_whole(best_key + v * lanes, (above & place) | (~above & before));
-    }
-  }
-};
 
 // The parts of dropout's hash, and its threshold.
 struct Chances {
@@ -101,55 +30,143 @@ struct Chances {
   }
 };
 
+// What a strip of keys adds to a row's sums.
+struct StripSums {
+  Vector weight{}, entropy{}, distance{}, first{}, second{};
+};
+
+// Places of a block's keys, and of a strip's about its middle, to be read as broadcast numbers.
+struct Places {
+  alignas(64) float key[tile_keys];
+  alignas(64) float apart[strip_keys], square[strip_keys];
+};
+
+constexpr float half_strip = (strip_keys - 1) * 0.5f;
+
+constexpr Places places = [] {
+  Places p{};
+  for (int k = 0; k < tile_keys; ++k) p.key[k] = static_cast<float>(k);
+  for (int k = 0; k < strip_keys; ++k) {
+    p.apart[k] = static_cast<float>(k) - half_strip;
+    p.square[k] = p.apart[k] * p.apart[k];
+  }
+  return p;
+}();
+
+// What is summed key by key of a strip. All else is made from moments about its middle.
+enum class Each {
+  none,
+  moment,   // where the centre lies near
+  distance  // and where the query does, both
+};
+
+// The keys `start` .. `stop` - 1 of a vector of rows: scores -> weights in place, and their sums.
+template <class Format, Look look, bool Drop, Each each>
+HEADWISE_INLINE StripSums weigh_strip(float* column, Vector factor, Vector minus, int start, int stop, int keys, int v,
+                                      Vector lag, Vector centre, const Chances* chances) {
+  constexpr int step = Format::together;
+  constexpr bool moments = look == Look::moments;
+  StripSums sums;
+  for (int k = start; k < stop; k += step) {
+    Vector weight[2];
+    for (int t = 0; t < step; ++t) {
+      if (k + t >= keys) {
+        weight[t] = Vector{};
+        continue;
+      }
+      const Vector x = fma(load(column + (k + t) * item_rows), factor, minus);
+      const Vector p = exp2(x);
+      sums.weight += p;
+      if (look != Look::nothing) sums.entropy = fma(p, larger(x, splat(-200.0f)), sums.entropy);  // 0 times -inf is NaN
+      if (look != Look::nothing && each == Each::distance)
+        sums.distance = fma(p, as_floats(bits_of(lag - splat(places.key[k + t])) & 0x7FFFFFFF), sums.distance);
+      if (moments && each != Each::none) {
+        const Vector apart = splat(places.key[k + t]) - centre, part = p * apart;
+        sums.first += part;
+        sums.second = fma(part, apart, sums.second);
+      }
+      if (look != Look::nothing && each == Each::none) {
+        sums.first = fma(p, splat(places.apart[k + t - start]), sums.first);
+        if (moments) sums.second = fma(p, splat(places.square[k + t - start]), sums.second);
+      }
+      weight[t] = Drop ? as_floats(bits_of(p) & chances->keep(k + t, v)) : p;
+    }
+#if defined(__AVX512BF16__)
+    if constexpr (step == 2) weight[0] = pair_up(weight[0], weight[1]);
+#endif
+    store(column + k / step * item_rows, weight[0]);
+  }
+  return sums;
+}
+
+// From the moments about a place that lies `behind` the query: the sum of distances, of keys that all lie on one side
+// of it, as the strip's middle does. The place is near, so little cancels.
+HEADWISE_INLINE Vector distances(const StripSums& sums, Vector behind, Vector middle_behind) {
+  const Whole sign = bits_of(middle_behind) & static_cast<std::int32_t>(0x80000000);
+  return as_floats(bits_of(fma(behind, sums.weight, -sums.first)) ^ sign);
+}
+
+// Moments about a strip's middle become moments about a place that lies so far ahead of it, and isn't near.
+HEADWISE_INLINE void move_moments(StripSums& sums, Vector ahead) {
+  const Vector moved = ahead * sums.weight, first = sums.first;
+  sums.first = first - moved;
+  sums.second = fma(ahead, moved - (first + first), sums.second);
+}
+
+// Whether one of a vector of places lies less than `reach` from 0.
+HEADWISE_INLINE bool any_near(Vector place, float reach) {
+  return any(as_floats(bits_of(place) & 0x7FFFFFFF) < splat(reach));
+}
+
 // scores -> weights before normalization, in place (with Format::together == 2 as pairs of keys, each in the
-// room of the first). Keys outside `spans` get 0. `chances`: weights that dropout takes are 0 in the result,
-// but not in the sums.
-template <class Format, bool Look, bool Drop>
+// room of the first). Keys outside `spans` get 0. `look`: which of `seen`'s sums are added to. `chances`: weights
+// that dropout takes are 0 in the result, but not in the sums.
+template <class Format, Look look, bool Drop>
 inline void weigh(float* scores, float scale, const Spans* spans, int keys, int vectors, Softmax& softmax, Seen* seen,
                   const Chances* chances) {
   constexpr int step = Format::together;
+  constexpr bool moments = look == Look::moments;
   const Vector factor = splat(scale);
   for (int v = 0; v < vectors; ++v) {
     float* column = scores + v * lanes;
     const Vector minus = -softmax.reference(v);
-    Vector sum{}, entropy{}, distance{}, lag{};
-    if (Look) lag = load(seen->lag + v * lanes);
+    StripSums all;
+    Vector lag{}, centre{};
+    if (look != Look::nothing) lag = load(seen->lag + v * lanes);
+    if (moments) centre = load(seen->centre + v * lanes);
     for (int start = 0; start < keys; start += strip_keys) {
       const int stop = least(start + strip_keys, keys), s = start / strip_keys;
       if (spans && (v < spans->first[s] || v >= spans->last[s])) {
         for (int k = start; k < stop; k += step) store(column + k / step * item_rows, Vector{});
         continue;
       }
-      Vector strip{}, strip_entropy{}, strip_distance{};
-      for (int k = start; k < stop; k += step) {
-        Vector weight[2];
-        for (int t = 0; t < step; ++t) {
-          if (k + t >= keys) {
-            weight[t] = Vector{};
-            continue;
-          }
-          const Vector x = fma(load(column + (k + t) * item_rows), factor, minus);
-          const Vector p = exp2(x);
-          strip += p;
-          if (Look) {
-            strip_entropy = fma(p, larger(x, splat(-200.0f)), strip_entropy);  // 2^-200 is 0, and 0 times -inf is NaN
-            const Vector gap = lag - splat(static_cast<float>(k + t));
-            strip_distance = fma(p, as_floats(bits_of(gap) & 0x7FFFFFFF), strip_distance);
-          }
-          weight[t] = Drop ? as_floats(bits_of(p) & chances->keep(k + t, v)) : p;
-        }
-#if defined(__AVX512BF16__)
-        if constexpr (step == 2) weight[0] = pair_up(weight[0], weight[1]);
-#endif
-        store(column + k / step * item_rows, weight[0]);
+      const Vector middle = splat(static_cast<float>(start) + half_strip);
+      StripSums sums;
+      if (look != Look::nothing && any_near(lag - middle, half_strip + 1)) {
+        sums = weigh_strip<Format, look, Drop, Each::distance>(column, factor, minus, start, stop, keys, v, lag, centre,
+                                                               chances);
+      } else if (moments && any_near(centre - middle, strip_keys)) {
+        sums = weigh_strip<Format, look, Drop, Each::moment>(column, factor, minus, start, stop, keys, v, lag, centre,
+                                                             chances);
+        sums.distance = distances(sums, lag - centre, lag - middle);
+      } else {
+        sums = weigh_strip<Format, look, Drop, Each::none>(column, factor, minus, start, stop, keys, v, lag, centre,
+                                                           chances);
+        if (look != Look::nothing) sums.distance = distances(sums, lag - middle, lag - middle);
+        if (moments) move_moments(sums, centre - middle);
       }
-      sum += strip;
-      if (Look) entropy += strip_entropy, distance += strip_distance;
+      all.weight += sums.weight;
+      if (look != Look::nothing) all.entropy += sums.entropy, all.distance += sums.distance;
+      if (moments) all.first += sums.first, all.second += sums.second;
     }
-    store(softmax.sum + v * lanes, load(softmax.sum + v * lanes) + sum);
-    if (Look) {
-      store(seen->entropy + v * lanes, load(seen->entropy + v * lanes) + entropy);
-      store(seen->distance + v * lanes, load(seen->distance + v * lanes) + distance);
+    store(softmax.sum + v * lanes, load(softmax.sum + v * lanes) + all.weight);
+    if (look != Look::nothing) {
+      store(seen->entropy + v * lanes, load(seen->entropy + v * lanes) + all.entropy);
+      store(seen->distance + v * lanes, load(seen->distance + v * lanes) + all.distance);
+    }
+    if (moments) {
+      store(seen->first + v * lanes, load(seen->first + v * lanes) + all.first);
+      store(seen->second + v * lanes, load(seen->second + v * lanes) + all.second);
     }
   }
 }

@@ -78,17 +78,22 @@ void statistics(Type type, i64 d, int repeats) {
       ForwardArguments f;
       static_cast<Problem&>(f) = c.p;
       f.out = c.out.output(), f.lse = c.lse.data();
-      std::vector<float> entropy(c.lse.size()), distance(entropy), most(entropy), offset(entropy);
+      std::vector<float> entropy(c.lse.size()), distance(entropy), most(entropy), offset(entropy), spread(entropy);
+      std::vector<float> reference(entropy), share(entropy), marked(entropy);
+      std::vector<std::int32_t> marks(static_cast<std::size_t>(length), -1);
+      marks[0] = 0;
       std::vector<i64> key(entropy.size());
       ForwardArguments g = f;
       const i64 offsets[] = {-1};
       g.rows.entropy = entropy.data(), g.rows.distance = distance.data(), g.rows.max_weight = most.data();
       g.rows.max_key = key.data(), g.rows.offsets = offsets, g.rows.offset_count = 1;
-      g.rows.offset_mass = offset.data();
+      g.rows.offset_mass = offset.data(), g.rows.spread = spread.data();
+      g.rows.mark_sets = g.rows.mark_columns = 1, g.rows.marks = marks.data(), g.rows.mark_mass = marked.data();
+      g.rows.reference = reference.data(), g.rows.share = share.data();
       MeasureArguments m;
       static_cast<Problem&>(m) = c.p;
       std::vector<float> mass(static_cast<std::size_t>(8 * length)), map(8 * 64 * 64);
-      m.lse = c.lse.data(), m.key_mass = mass.data(), m.map = map.data(), m.q_cells = m.k_cells = 64;
+      m.reference = reference.data(), m.share = share.data(), m.key_mass = mass.data(), m.map = map.data(), m.q_cells = m.k_cells = 64;
       const double alone = fastest(repeats, [&] { forward(f); }), rows = fastest(repeats, [&] { forward(g); });
       const double keys = fastest(repeats, [&] { measure(m); });
       std::printf("length %4ld %s: output %8.3f ms, with statistics of rows %.3fx, and of keys %.3fx\n",

@@ -34,10 +34,23 @@ void compare(const char* what, const Drawn& d, i64 count, double tolerance, cons
 }
 
 struct Outputs {
-  std::vector<float> entropy, distance, max_weight, lse, offset_mass, top_weights;
+  std::vector<float> entropy, distance, spread, max_weight, lse, offset_mass, top_weights, marked, reference, share;
   std::vector<i64> max_key, top_keys;
   Tensor out;
 };
+
+// Two sets of marks: classes that change from entry to entry, with keys that have none, and one key alone.
+constexpr i64 mark_columns = 4;
+
+i64 mark_of(i64 set, i64 b, i64 j) { return set ? (j == 1 ? 3 : -1) : (j / 2 + b) % 5 > 2 ? -1 : (j / 2 + b) % 5; }
+
+std::vector<std::int32_t> marks_of(const Problem& p) {
+  std::vector<std::int32_t> marks;
+  for (i64 set = 0; set < 2; ++set)
+    for (i64 b = 0; b < p.batch; ++b)
+      for (i64 j = 0; j < p.k_len; ++j) marks.push_back(static_cast<std::int32_t>(mark_of(set, b, j)));
+  return marks;
+}
 
 Outputs run_forward(Drawn& d, bool look) {
   Case& c = d.c;
@@ -50,12 +63,19 @@ Outputs run_forward(Drawn& d, bool look) {
   static_cast<Problem&>(f) = c.p;
   f.out = o.out.output(), f.lse = o.lse.data();
   static const i64 offsets[] = {-1, 0, 5};
+  const std::vector<std::int32_t> marks = marks_of(c.p);
+  o.reference = o.share = o.lse;
+  f.rows.reference = o.reference.data(), f.rows.share = o.share.data();
   if (look) {
-    o.entropy = o.distance = o.max_weight = o.lse;
+    o.entropy = o.distance = o.spread = o.max_weight = o.lse;
     o.max_key.assign(rows, 99);
     o.offset_mass.assign(rows * 3, NAN);
     o.top_keys.assign(rows * 4, 99), o.top_weights.assign(rows * 4, NAN);
     f.rows.entropy = o.entropy.data(), f.rows.distance = o.distance.data();
+    f.rows.spread = o.spread.data();
+    o.marked.assign(rows * mark_columns, NAN);
+    f.rows.mark_sets = 2, f.rows.mark_columns = mark_columns, f.rows.mark_mass = o.marked.data();
+    f.rows.marks = marks.data(), f.rows.marks_batch = c.p.k_len;
     f.rows.max_weight = o.max_weight.data(), f.rows.max_key = o.max_key.data();
     f.rows.q_minus_k = c.p.k_len - c.p.q_len;
     f.rows.offsets = offsets, f.rows.offset_count = 3, f.rows.offset_mass = o.offset_mass.data();
@@ -90,6 +110,26 @@ void check_forward(Drawn& d, const Answer& right, bool look) {
           [&](i64 n) { return right.entropy[at(n)]; });
   compare("distance", d, rows, 2e-5, [&](i64 n) { return o.distance[at(n)]; },
           [&](i64 n) { return right.distance[at(n)]; });
+  compare("spread", d, rows, 1e-4, [&](i64 n) { return o.spread[at(n)]; },
+          [&](i64 n) {
+            const double* w = right.weights.data() + n * p.k_len;
+            double mass = 0, mean = 0, variance = 0;
+            for (i64 j = 0; j < p.k_len; ++j) mass += w[j], mean += w[j] * static_cast<double>(j);
+            if (mass == 0) return 0.0;
+            mean /= mass;
+            for (i64 j = 0; j < p.k_len; ++j) variance += w[j] * std::pow(static_cast<double>(j) - mean, 2);
+            return variance / mass;
+          });
+  compare("marked", d, rows * mark_columns, 2e-5, [&](i64 n) { return o.marked[at(n)]; },
+          [&](i64 n) {
+            const i64 row = n / mark_columns;
+            double mass = 0;
+            for (i64 set = 0; set < 2; ++set)
+              for (i64 j = 0; j < p.k_len; ++j)
+                if (mark_of(set, row / p.q_len / p.heads, j) == n % mark_columns)
+                  mass += right.weights[at(row * p.k_len + j)];
+            return mass;
+          });
   compare("largest weight", d, rows, 2e-5, [&](i64 n) { return o.max_weight[at(n)]; },
           [&](i64 n) { return right.max_weight[at(n)]; });
   compare("weight at its place", d, rows, 2e-5,
@@ -127,7 +167,7 @@ void check_measure(Drawn& d, const Answer& right) {
   const i64 heads = p.batch * p.heads;
   MeasureArguments a;
   static_cast<Problem&>(a) = p;
-  a.lse = o.lse.data();
+  a.reference = o.reference.data(), a.share = o.share.data();
   a.q_cells = std::min<i64>(p.q_len, 5), a.k_cells = std::min<i64>(p.k_len, 7);
   std::vector<float> mass(at(heads * p.k_len), NAN), map(at(heads * a.q_cells * a.k_cells), NAN);
   a.key_mass = mass.data(), a.map = map.data();

@@ -26,7 +26,9 @@ void expect(bool right, const char* what) {
 // All that a call gives, in one row of numbers.
 std::vector<double> everything(Case& c, bool gradients) {
   const auto rows = static_cast<std::size_t>(c.p.batch * c.p.heads * c.p.q_len);
-  std::vector<float> entropy(rows), distance(rows), most(rows);
+  std::vector<float> entropy(rows), distance(rows), most(rows), spread(rows), marked(rows * 2), reference(rows), share(rows);
+  std::vector<std::int32_t> marks;
+  for (i64 j = 0; j < c.p.k_len; ++j) marks.push_back(static_cast<std::int32_t>(j % 3) - 1);
   std::vector<i64> key(rows), top(rows * 3);
   std::vector<float> top_weights(rows * 3);
   ForwardArguments f;
@@ -36,16 +38,18 @@ std::vector<double> everything(Case& c, bool gradients) {
   f.rows.entropy = entropy.data(), f.rows.distance = distance.data(), f.rows.max_weight = most.data();
   f.rows.max_key = key.data(), f.rows.top_count = 3, f.rows.top_keys = top.data();
   f.rows.top_weights = top_weights.data();
+  f.rows.spread = spread.data(), f.rows.reference = reference.data(), f.rows.share = share.data();
+  f.rows.mark_sets = 1, f.rows.mark_columns = 2, f.rows.marks = marks.data(), f.rows.mark_mass = marked.data();
   expect(forward(f) == Status::ok, "forward's status");
   std::vector<double> all(c.out.f.begin(), c.out.f.end());
   all.insert(all.end(), c.out.h.begin(), c.out.h.end());
-  for (const auto* part : {&c.lse, &entropy, &distance, &most, &top_weights})
+  for (const auto* part : {&c.lse, &entropy, &distance, &most, &top_weights, &spread, &marked})
     all.insert(all.end(), part->begin(), part->end());
   all.insert(all.end(), key.begin(), key.end());
   all.insert(all.end(), top.begin(), top.end());
   MeasureArguments m;
   static_cast<Problem&>(m) = c.p;
-  m.lse = c.lse.data(), m.q_cells = std::min<i64>(9, c.p.q_len), m.k_cells = std::min<i64>(9, c.p.k_len);
+  m.reference = reference.data(), m.share = share.data(), m.q_cells = std::min<i64>(9, c.p.q_len), m.k_cells = std::min<i64>(9, c.p.k_len);
   std::vector<float> mass(static_cast<std::size_t>(c.p.batch * c.p.heads * c.p.k_len));
   std::vector<float> map(static_cast<std::size_t>(c.p.batch * c.p.heads * m.q_cells * m.k_cells));
   m.key_mass = mass.data(), m.map = map.data();
