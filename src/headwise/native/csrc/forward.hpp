@@ -121,9 +121,13 @@ class Forward {
     const char* row[item_rows];
     for (int i = 0; i < rows.count; ++i)
       row[i] = row_of(a_.q, rows.batch, rows.head[i], rows.query[i], Format::size);
-    // They come from far away and in no order that the CPU would foresee.
-    for (int i = 0; i < rows.count; ++i)
+    // They come from far away and in no order that the CPU would foresee; so does the room for the output, which is
+    // asked for now and written at the end.
+    for (int i = 0; i < rows.count; ++i) {
       for (i64 c = 0; c < a_.d_k * Format::size; c += 64) __builtin_prefetch(row[i] + c);
+      const char* out = row_of(a_.out, rows.batch, rows.head[i], rows.query[i], Format::size);
+      for (i64 c = 0; splits_ == 1 && c < a_.d_v * Format::size; c += 64) __builtin_prefetch(out + c, 1, 2);
+    }
     const bool few = in_few<Format>(a_, rows.count);
     if (few)
       std::memset(r.scores, 0, sizeof(float) * tile_keys * item_rows);  // the lanes of rows that are not there
