@@ -10,9 +10,10 @@ TEXT ?= src/headwise/cli/samples/lighthouse.txt
 REPORT ?= headwise-report.html
 # What the compiled kernel is made of: where it changes, the environment is brought up to date.
 NATIVE := CMakeLists.txt $(wildcard cmake/*.cmake src/headwise/native/csrc/*.cpp src/headwise/native/csrc/*.hpp)
-# Two processes; the tests of one file stay together, since they share what is slow to make.
-PYTEST ?= $(BIN)/python -m pytest -n 2 --dist loadfile
-# One thread per process: the tests run in two processes and must not fight over the cores.
+# Three processes, since those of the browser wait more than they compute; the tests of one file stay together,
+# since they share what is slow to make.
+PYTEST ?= $(BIN)/python -m pytest -n 3 --dist loadfile
+# One thread per process: the tests must not fight over the cores.
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
