@@ -271,10 +271,11 @@ def test_60939_huge_scores(dtype: torch.dtype, kernel: str) -> None:
     error = (out.double() - mean).abs().max().item()
     assert error <= 2 * torch.finfo(dtype).eps
     assert all(g.isfinite().all() for g in torch.autograd.grad(out.sum(), [*leaves, v]))
+    eps = 2 * torch.finfo(torch.float32).eps if dtype == torch.float32 else 0  # w v / w is rounded twice
     peaked = leaves[0].detach().clone()
     peaked[..., 2, :] = 310.0  # 24 000 above the others before the scale, in every row
     torch.testing.assert_close(
-        attention(leaves[0], peaked, v, kernel=kernel), v[..., 2:3, :].expand_as(v), rtol=0, atol=0
+        attention(leaves[0], peaked, v, kernel=kernel), v[..., 2:3, :].expand_as(v), rtol=eps, atol=0
     )
 
 

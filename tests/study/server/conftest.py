@@ -73,6 +73,18 @@ def learner(chromium):
         one.close()
 
 
+ON_BOTH = ("test_quizzes_in_browser", "test_ten_reviews", "test_progress_goes_from_anywhere")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """The way of a static site is the slow tests', but for what is at the heart of it."""
+    for item in items:
+        static = getattr(getattr(item, "callspec", None), "params", {}).get("study") == "static"
+        if static and not any(name in item.nodeid for name in ON_BOTH):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(params=["server", "static"])
 def study(request, learner):
     """The same guide by the server, and as a static site below a path: everything that a learner does has to
