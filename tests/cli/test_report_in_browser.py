@@ -238,7 +238,7 @@ def test_no_width_needs_sideways_scrolling(opened, width):
     assert small == 0
 
 
-@pytest.mark.parametrize("width", [320, 1280])
+@pytest.mark.parametrize("width", [320, pytest.param(1280, marks=pytest.mark.slow)])
 def test_axe_finds_nothing(opened, width):
     page = opened(color_scheme="light", viewport={"width": width, "height": 900})
     choose(page, 2, 9)
