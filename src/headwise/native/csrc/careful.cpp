@@ -2,58 +2,17 @@
 
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <new>
 
 #include "chance.hpp"
-#include "one_row.hpp"
+#include "row_scores.hpp"
 
 namespace headwise {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-// A row's scores and what softmax makes of them. A row is broken by a score or a sink of NaN or +inf; then the rest
-// of it is not looked at, so that a call of nothing but NaN costs no more than others.
-class Row {
- public:
-  Row(const ForwardArguments& arguments, const OneRow& one, double* room) : a_(arguments), one_(one), scores_(room) {
-    const double sink = a_.sinks ? static_cast<double>(a_.sinks[one.head]) : -infinity;
-    broken = std::isnan(sink) || sink == infinity;
-    for (std::int64_t j = 0; j < a_.k_len && !broken; ++j) {
-      const double s = scores_[j] = one.score(j);
-      broken = std::isnan(s) || s == infinity;
-      if (broken || s > best_) best_ = s, best_key = j;
-    }
-    if (broken) return;
-    high_ = std::fmax(best_, sink);
-    if (high_ == -infinity) return;
-    for (std::int64_t j = 0; j < a_.k_len; ++j) sum_ += std::exp(scores_[j] - high_);
-    sum_ += std::exp(sink - high_);
-  }
-
-  bool broken = false;
-  std::int64_t best_key = -1;
-
-  double lse() const { return broken ? nan : high_ == -infinity ? -infinity : high_ + std::log(sum_); }
-  double score(std::int64_t j) const { return scores_[j]; }
-  double weight(std::int64_t j) const {  // of a key that may be attended to or not
-    if (j < 0 || j >= a_.k_len) return 0;
-    if (broken) return one_.score(j) == -infinity ? 0 : nan;
-    return scores_[j] == -infinity ? 0 : std::exp(scores_[j] - high_) / sum_;
-  }
-
- private:
-  const ForwardArguments& a_;
-  const OneRow& one_;
-  double* scores_;
-  double best_ = -infinity, high_ = -infinity, sum_ = 0;
-};
-
 // sum_j dropout(P)_j v_j in `sums`. False where a value that takes part isn't finite: then it is in the sums.
-bool sum_values(const ForwardArguments& a, const OneRow& one, const Row& row, double* sums) {
+bool sum_values(const ForwardArguments& a, const OneRow& one, const RowScores& row, double* sums) {
   bool finite = true;
   const std::uint32_t hash = row_hash(a, one.batch, one.head, one.query);
   const std::int32_t below = drop_below(a.dropout.rate);
@@ -76,7 +35,7 @@ bool sum_values(const ForwardArguments& a, const OneRow& one, const Row& row, do
 }
 
 // The variance of the keys' places.
-double spread(const ForwardArguments& a, const Row& row) {
+double spread(const ForwardArguments& a, const RowScores& row) {
   if (row.broken) return nan;
   double mass = 0, mean = 0, variance = 0;
   for (std::int64_t j = 0; j < a.k_len; ++j) {
@@ -93,7 +52,7 @@ double spread(const ForwardArguments& a, const Row& row) {
 }
 
 // The mass on marked keys.
-void write_marked(const ForwardArguments& a, const OneRow& one, const Row& row, std::int64_t place) {
+void write_marked(const ForwardArguments& a, const OneRow& one, const RowScores& row, std::int64_t place) {
   const RowStatistics& ask = a.rows;
   for (std::int64_t c = 0; c < ask.mark_columns; ++c) {
     double mass = row.broken ? nan : 0;
@@ -106,7 +65,7 @@ void write_marked(const ForwardArguments& a, const OneRow& one, const Row& row, 
   }
 }
 
-void write_statistics(const ForwardArguments& a, const OneRow& one, const Row& row, std::int64_t place) {
+void write_statistics(const ForwardArguments& a, const OneRow& one, const RowScores& row, std::int64_t place) {
   const RowStatistics& ask = a.rows;
   double entropy = row.broken ? nan : 0, distance = entropy;
   for (std::int64_t j = 0; j < a.k_len && !row.broken; ++j) {
@@ -142,7 +101,7 @@ bool careful_row(const ForwardArguments& a, std::int64_t b, std::int64_t h, std:
   const std::unique_ptr<double[]> room(new (std::nothrow) double[static_cast<std::size_t>(a.k_len + a.d_v)]);
   if (!room) return false;
   const OneRow one{a, b, h, i};
-  const Row row(a, one, room.get());
+  const RowScores row(one, room.get());
   const std::int64_t place = (b * a.heads + h) * a.q_len + i;
   a.lse[place] = static_cast<float>(row.lse());
   double* sums = room.get() + a.k_len;

@@ -1,17 +1,14 @@
 // Whether a log-sum-exp is that of its row, made in another way.
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <new>
 
-#include "one_row.hpp"
 #include "pool.hpp"
+#include "row_scores.hpp"
 
 namespace headwise {
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 class Check {
  public:
@@ -49,24 +46,11 @@ class Check {
   bool find_error(std::int64_t row, double& error) const {
     const std::int64_t place = row / a_.q_len;
     const OneRow one{a_, place / a_.heads, place % a_.heads, row % a_.q_len};
-    const std::unique_ptr<double[]> scores(new (std::nothrow) double[static_cast<std::size_t>(a_.k_len) + 1]);
-    if (!scores) return false;
-    const double sink = a_.sinks ? static_cast<double>(a_.sinks[one.head]) : -infinity;
-    double high = sink;
-    std::int64_t count = 0;
-    for (std::int64_t j = 0; j < a_.k_len; ++j) {
-      const double s = one.score(j);
-      if (s != -infinity) scores[count++] = s;
-      high = std::fmax(high, s);
-    }
-    const double claimed = static_cast<double>(a_.lse[row]);
-    if (high == -infinity || claimed == -infinity) {
-      error = high == claimed ? 0 : infinity;
-      return true;
-    }
-    double sum = std::exp(sink - high);
-    for (std::int64_t n = 0; n < count; ++n) sum += std::exp(scores[n] - high);
-    error = std::fabs(std::expm1(high + std::log(sum) - claimed));
+    const std::unique_ptr<double[]> room(new (std::nothrow) double[static_cast<std::size_t>(a_.k_len) + 1]);
+    if (!room) return false;
+    const double right = RowScores(one, room.get()).lse(), claimed = static_cast<double>(a_.lse[row]);
+    const bool nothing = right == -infinity || claimed == -infinity;
+    error = !nothing ? std::fabs(std::expm1(right - claimed)) : right == claimed ? 0 : infinity;
     return true;
   }
 };

@@ -245,7 +245,7 @@ class Decode {
       first = false, ++near;
     }
     if (first) std::memset(r.outputs, 0, sizeof(float) * static_cast<std::size_t>(R * wide));
-    if (far) put_aside(r.far, r.outputs, true, R * wide);
+    if (far) bring_back(r.far, r.outputs, R * wide);
     for (int i = 0; i < R; ++i) set_sum(r, i, sum_of(r.far_sum[i] + r.sum[i]));
   }
 

@@ -181,7 +181,7 @@ class Forward {
     }
     if (first) std::memset(r.outputs, 0, sizeof(float) * static_cast<std::size_t>(wide) * item_rows);
     if (!far) return;
-    put_aside(r.far, r.outputs, true, rows.count * wide);
+    bring_back(r.far, r.outputs, rows.count * wide);
     r.softmax->join();
     if (look_) r.seen->join(), r.marks.join(a_.rows);
   }

@@ -18,7 +18,7 @@ struct Marks {
   void settle(const RowStatistics& ask) { put_aside(mass, far, true, ask.mark_columns * item_rows); }
 
   void join(const RowStatistics& ask) {
-    for (i64 i = 0; i < ask.mark_columns * item_rows; i += lanes) store(mass + i, load(far + i) + load(mass + i));
+    bring_back(far, mass, ask.mark_columns * item_rows);
   }
 
   void follow(const RowStatistics& ask, const Softmax& softmax) {

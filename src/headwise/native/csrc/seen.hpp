@@ -54,23 +54,17 @@ struct Seen {
   }
 
   void settle() {
-    join();
-    for (int i = 0; i < item_rows; i += lanes) {
-      store(far_entropy + i, load(entropy + i));
-      store(far_distance + i, load(distance + i));
-      store(far_first + i, load(first + i));
-      store(far_second + i, load(second + i));
-      for (float* sum : {entropy, distance, first, second}) store(sum + i, Vector{});
-    }
+    put_aside(entropy, far_entropy, true, item_rows);
+    put_aside(distance, far_distance, true, item_rows);
+    put_aside(first, far_first, true, item_rows);
+    put_aside(second, far_second, true, item_rows);
   }
 
   void join() {
-    for (int i = 0; i < item_rows; i += lanes) {
-      store(entropy + i, load(far_entropy + i) + load(entropy + i));
-      store(distance + i, load(far_distance + i) + load(distance + i));
-      store(first + i, load(far_first + i) + load(first + i));
-      store(second + i, load(far_second + i) + load(second + i));
-    }
+    bring_back(far_entropy, entropy, item_rows);
+    bring_back(far_distance, distance, item_rows);
+    bring_back(far_first, first, item_rows);
+    bring_back(far_second, second, item_rows);
   }
 
   // As sums do when `top` moves: 2^x x becomes alpha 2^x (x + shift).

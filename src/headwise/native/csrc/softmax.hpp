@@ -16,6 +16,11 @@ inline void put_aside(float* sum, float* to, bool add, i64 count) {
   }
 }
 
+// Adds to sums those that were put aside.
+inline void bring_back(const float* from, float* sum, i64 count) {
+  for (i64 n = 0; n < count; n += lanes) store(sum + n, load(from + n) + load(sum + n));
+}
+
 // Scores and weights of a block lie as [key][row], item_rows apart.
 //
 // All numbers are in powers of two: weights are 2^(scale s - top). `top` is a row's maximum when it last
@@ -55,10 +60,8 @@ struct Softmax {
 
   // All in `sum` at last.
   void join() {
-    for (int i = 0; i < item_rows; i += lanes) {
-      store(sum + i, load(far + i) + load(sum + i));
-      store(rounded + i, load(far_rounded + i) + load(rounded + i));
-    }
+    bring_back(far, sum, item_rows);
+    bring_back(far_rounded, rounded, item_rows);
   }
 
   // Lets `top` follow the block's `best`. True where sums and outputs so far must be multiplied by alpha.
