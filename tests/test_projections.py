@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 def measured_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if oneDNN were faster here, at any size."""
     monkeypatch.setattr(projections, "faster_from", lambda: 1)
-    monkeypatch.setattr(projections, "LEAST_ROWS", 2)
+    monkeypatch.setattr(projections, "_LEAST_ROWS", 2)
 
 
 def drawn() -> tuple[nn.Linear, torch.Tensor]:

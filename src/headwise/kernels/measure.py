@@ -192,7 +192,7 @@ def _run(job: _Pass) -> tuple[dict[str, Any], Tensor]:
     for place, observer in enumerate(job.observers):
         whole = over_heads([joined[place] for joined in by_part], order)
         result = observer.finish(whole, q_len=problem.frame.q_len)
-        results[observer.name] = map_tensors(result, lambda t: t.reshape(*job.batch, *t.shape[1:]))
+        results[observer.name] = map_tensors(result, lambda t: _unfolded(t, job.batch))
     return results, error
 
 

@@ -121,9 +121,7 @@ class _Rows:
             self._float("spread", Spread in kinds),
             self._float("max_weight", peak),
             self._whole("max_key", peak),
-            self._kept("offsets", torch.tensor(self.offsets, dtype=torch.int64, device="cpu"))
-            if count
-            else 0,
+            self._offsets(),
             count,
             self._float("offset_mass", count > 0, (count, *self.shape)),
             self.top,

@@ -25,7 +25,7 @@ _OPERATION = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
 # (vendor, family): multiplications (rows x in x out) from which on oneDNN's product is faster than MKL's, by
 # benchmarks/projections.py. Few rows never are.
 _FASTER_FROM = {("AuthenticAMD", 25): 1 << 28}
-LEAST_ROWS = 64
+_LEAST_ROWS = 64
 
 
 def project(linear: nn.Module, x: Tensor) -> Tensor:
@@ -39,10 +39,10 @@ def project(linear: nn.Module, x: Tensor) -> Tensor:
 def by_onednn(linear: nn.Module, x: Tensor) -> bool:
     """Whether `project` takes oneDNN: by sizes, types and what is attached, never by values or grad mode."""
     least = faster_from()
-    if least is None or type(linear) is not nn.Linear or x.is_nested or not x.ndim:
+    if least is None or x.is_nested or not x.ndim:
         return False
     rows = x.numel() // max(1, x.shape[-1])
-    if rows < LEAST_ROWS or not readable(x):
+    if rows < _LEAST_ROWS or type(linear) is not nn.Linear or not readable(x):  # a step of a text ends here
         return False
     weight, bias = linear.weight, linear.bias
     return (
@@ -80,7 +80,9 @@ def said() -> str:
     least = faster_from()
     if least is None:
         return "torch's own way (on this processor, oneDNN was not measured to be faster)"
-    return f"oneDNN in float32, from {LEAST_ROWS} rows and {least:,} multiplications on; else torch's own way"
+    return (
+        f"oneDNN in float32, from {_LEAST_ROWS} rows and {least:,} multiplications on; else torch's own way"
+    )
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headwise.cache import Cache, CrossCache, GrowingCache, StaticCache
 from headwise.kernels.addresses import readable
@@ -20,7 +20,7 @@ from headwise.kernels.native_call import forward_plain
 from headwise.kernels.plain import kernel_of_sizes
 from headwise.masks import Causal, KeyLengths
 from headwise.masks.base import Mask
-from headwise.multihead.projections import LEAST_ROWS, project
+from headwise.multihead.projections import project
 
 if TYPE_CHECKING:
     from headwise.multihead.layer import MultiHeadAttention
@@ -44,7 +44,7 @@ def step(layer: MultiHeadAttention, x: Tensor, mask: Mask | None, cache: Cache |
         joined = heads.reshape(len(x), 1, heads.shape[1] * heads.shape[3])
     else:
         joined = heads.transpose(1, 2).flatten(2)
-    return _project(layer.out_proj, joined)
+    return project(layer.out_proj, joined)
 
 
 def _is_plain(layer: MultiHeadAttention, x: Tensor) -> bool:
@@ -74,9 +74,9 @@ def _own(
         return None
     cache.check_owner(layer)
     # All three before the step is kept: one may raise.
-    q = _split_one(_project(layer.q_proj, x), layer.num_heads)
-    k = _split_one(_project(layer.k_proj, x), layer.num_kv_heads)
-    v = _split_one(_project(layer.v_proj, x), layer.num_kv_heads)
+    q = _split_one(project(layer.q_proj, x), layer.num_heads)
+    k = _split_one(project(layer.k_proj, x), layer.num_kv_heads)
+    v = _split_one(project(layer.v_proj, x), layer.num_kv_heads)
     q = q if layer.q_norm is None else layer.q_norm(q).to(q.dtype)
     k = k if layer.k_norm is None else layer.k_norm(k).to(k.dtype)
     if layer.rotary is not None:
@@ -107,7 +107,7 @@ def _across(layer: MultiHeadAttention, x: Tensor, mask: Mask | None, cache: Cros
     kernel = _kernel(layer, x, seen.k.shape[2])
     if kernel is None:
         return None
-    q = split(_project(layer.q_proj, x), layer.num_heads)
+    q = split(project(layer.q_proj, x), layer.num_heads)
     q = q if layer.q_norm is None else layer.q_norm(q).to(q.dtype)
     if kernel == "torch":
         k, v = _first(seen.k, seen.length), _first(seen.v, seen.length)
@@ -162,12 +162,6 @@ def _fit(layer: MultiHeadAttention, q: Tensor, k: Tensor, v: Tensor) -> bool:
 def _first(x: Tensor, length: int) -> Tensor:
     """The first keys or values of [batch, kv_heads, k_len, d]."""
     return x if x.shape[2] == length else x.narrow(2, 0, length)
-
-
-def _project(linear: nn.Module, x: Tensor) -> Tensor:
-    """`project`, without asking what few rows never need."""
-    y: Tensor = linear(x) if len(x) * x.shape[1] < LEAST_ROWS else project(linear, x)
-    return y
 
 
 def _split_one(projected: Tensor, heads: int) -> Tensor:
