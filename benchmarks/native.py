@@ -10,7 +10,6 @@ Aims come from a processor whose AVX-512 units are twice as wide (docs/benchmark
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -185,18 +184,10 @@ def statistic_rows(size: str) -> list[Row]:
                 ("all ten", observations.observers, every),
             ):
                 label = ("statistics", f"{name}, {'causal' if causal else 'full'}", str(length), "1")
-                found.append(Row(label, partial(_statistics, made, causal, length), aims=aims))
+                found.append(
+                    Row(label, partial(observations.beside_sdpa, made, length, causal=causal), aims=aims)
+                )
     return found
-
-
-def _statistics(made: Callable[[], list[hw.Observer]], causal: bool, length: int) -> list[Way]:
-    (q, k, v), runs = forward.runs(length, 1, torch.float32, causal, grad=False)
-    mask = hw.Causal() if causal else None
-    return [
-        Way("headwise", lambda _: hw.attention(q, k, v, mask=mask, observe=made())),
-        Way("without looking", runs["headwise"]),
-        Way("SDPA", runs["SDPA"]),
-    ]
 
 
 def error_rows(size: str) -> list[Row]:
@@ -240,7 +231,7 @@ def memory_rows(size: str) -> list[Row]:
     return [
         Row(
             ("memory", name, str(length), "1"),
-            partial(_statistics, made, False, length),
+            partial(observations.beside_sdpa, made, length),
             clock=False,
             weigh=True,
             aims=aims,

@@ -7,13 +7,14 @@ output's time, and those of keys too in at most 1.7 times that time.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
 import headwise as hw
+from benchmarks import forward
 from benchmarks.common import Case, Way
 from benchmarks.module import bert_attention, headwise_layer
 from benchmarks.program import Program, Result, main
@@ -90,13 +91,14 @@ def of_function(length: int) -> list[Way]:
     ]
 
 
-def of_some(what: str, length: int) -> list[Way]:
-    torch.manual_seed(13)
-    q, k, v = (torch.randn(1, HEADS, length, WIDTH) for _ in range(3))
+def beside_sdpa(made: Callable[[], list[hw.Observer]], length: int, *, causal: bool = False) -> list[Way]:
+    """What some observers cost, beside the output alone, headwise's and torch's."""
+    (q, k, v), runs = forward.runs(length, 1, torch.float32, causal, grad=False)
+    mask = hw.Causal() if causal else None
     return [
-        Way("headwise", lambda _: hw.attention(q, k, v, observe=some_observers(what))),
-        Way("without looking", lambda _: hw.attention(q, k, v)),
-        Way("SDPA", lambda _: torch.nn.functional.scaled_dot_product_attention(q, k, v)),
+        Way("headwise", lambda _: hw.attention(q, k, v, mask=mask, observe=made())),
+        Way("without looking", runs["headwise"]),
+        Way("SDPA", runs["SDPA"]),
     ]
 
 
@@ -123,8 +125,10 @@ def _no_grad(module: nn.Module, *given: Any, **options: Any) -> Any:
 def cases(size: str) -> list[Case]:
     found = [_case("function", of_function, length) for length in LENGTHS[size]]
     for what in TIMES:
+        made = functools.partial(some_observers, what)
         found += [
-            Case((what, str(length)), functools.partial(of_some, what, length)) for length in LENGTHS[size]
+            Case((what, str(length)), functools.partial(beside_sdpa, made, length))
+            for length in LENGTHS[size]
         ]
     return found + [_case("layer", of_layer, length) for length in LENGTHS[size]]
 
