@@ -18,6 +18,14 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 INSTALL = "tests in a browser need Chromium: apt-get install chromium (or set CHROMIUM to its path)"
 
 
+@pytest.fixture
+def without_gradients():
+    import torch
+
+    with torch.no_grad():
+        yield
+
+
 @pytest.fixture(scope="session")
 def chromium():
     """Chromium, started once: Playwright refuses to run twice in one process."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,27 +15,15 @@ from headwise.cache import CrossCache, GrowingCache
 from headwise.masks import Causal, KeyLengths
 from headwise.multihead import MultiHeadAttention
 from headwise.positions import ALiBi, Rotary
+from next_steps import DTYPES, long_way
 
+pytestmark = pytest.mark.usefixtures("without_gradients")
 WIDTH, HEADS, STEPS = 20, 5, 41  # more steps than room is made for at once
-DTYPES = [torch.float32, torch.float64, torch.bfloat16]
-
-
-@pytest.fixture(autouse=True)
-def _without_gradients() -> Iterator[None]:
-    with torch.no_grad():
-        yield
 
 
 def layer(dtype: torch.dtype = torch.float32, **options: Any) -> MultiHeadAttention:
     torch.manual_seed(0)
     return MultiHeadAttention(WIDTH, HEADS, dtype=dtype, **options).eval()
-
-
-def long_way(plain: MultiHeadAttention) -> MultiHeadAttention:
-    """The same layer with a hook, for which everything must be there."""
-    other = copy.deepcopy(plain)
-    other.attention_hooks.append(lambda call, lse: None)
-    return other
 
 
 def texts(batch: int, length: int, dtype: torch.dtype = torch.float32) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,9 +19,10 @@ from headwise.kernels.plain import kernel_of_sizes
 from headwise.masks import Causal, KeyLengths
 from headwise.multihead import MultiHeadAttention
 from headwise.positions import Rotary
+from next_steps import DTYPES, long_way
 
+pytestmark = pytest.mark.usefixtures("without_gradients")
 WIDTH, HEADS = 96, 3  # heads of 32: whole vectors
-DTYPES = [torch.float32, torch.float64, torch.bfloat16]
 OPTIONS: dict[str, dict[str, Any]] = {
     "none": {},
     "grouped": {"num_heads": 6, "num_kv_heads": 2, "d_k": 32, "d_v": 32},
@@ -34,22 +35,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _without_gradients() -> Iterator[None]:
-    with torch.no_grad():
-        yield
-
-
 def layer(dtype: torch.dtype = torch.float32, **options: Any) -> MultiHeadAttention:
     torch.manual_seed(0)
     return MultiHeadAttention(WIDTH, options.pop("num_heads", HEADS), dtype=dtype, **options).eval()
-
-
-def long_way(plain: MultiHeadAttention) -> MultiHeadAttention:
-    """The same layer with a hook, for which everything must be there."""
-    other = copy.deepcopy(plain)
-    other.attention_hooks.append(lambda call, lse: None)
-    return other
 
 
 def text(batch: int, length: int, dtype: torch.dtype = torch.float32) -> Tensor:

@@ -271,7 +271,8 @@ def test_60939_huge_scores(dtype: torch.dtype, kernel: str) -> None:
     error = (out.double() - mean).abs().max().item()
     assert error <= 2 * torch.finfo(dtype).eps
     assert all(g.isfinite().all() for g in torch.autograd.grad(out.sum(), [*leaves, v]))
-    eps = 2 * torch.finfo(torch.float32).eps if dtype == torch.float32 else 0  # w v / w is rounded twice
+    # To the bit; but the compiled kernel, which `auto` takes, makes w v / w in float32, rounded twice.
+    eps = 2 * torch.finfo(dtype).eps if kernel == "auto" and dtype == torch.float32 else 0
     peaked = leaves[0].detach().clone()
     peaked[..., 2, :] = 310.0  # 24 000 above the others before the scale, in every row
     torch.testing.assert_close(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 import torch
 from hypothesis import given
 from kernel_cases import Case, assert_same, cases, examples, solve_with
+from native_sets import SETS
 
 from headwise.attention import attention, explain, problem
 from headwise.kernels import KERNELS
@@ -17,22 +17,16 @@ from headwise.kernels.reference import Reference
 from headwise.masks import Allow, Causal, Documents, KeyLengths, Mask, Prefix, Window
 from headwise.positions import ALiBi
 
-pytestmark = pytest.mark.skipif(native is None, reason="the compiled kernel wasn't built")
+pytestmark = [
+    pytest.mark.skipif(native is None, reason="the compiled kernel wasn't built"),
+    pytest.mark.usefixtures("native_as_it_was"),
+]
 
 REFERENCE = Reference()
 NATIVE = next(kernel for kernel in KERNELS if kernel.name == "native")
 F32, BF16 = torch.float32, torch.bfloat16
 # Roundings of the type itself, and for bfloat16 of every product's terms.
 NEAR = {F32: {"rtol": 3e-4, "atol": 3e-5}, BF16: {"rtol": 4e-2, "atol": 4e-2}}
-SETS = [] if native is None else [name for name, here in native.builds() if here]
-
-
-@pytest.fixture(autouse=True)
-def as_it_was() -> Iterator[None]:
-    used, threads = native.isa(), torch.get_num_threads()
-    yield
-    native.use_isa(used)
-    torch.set_num_threads(threads)
 
 
 def compare(case: Case, dtype: torch.dtype) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
+from native_sets import SETS
 from torch import Tensor
 
 from headwise.attention import attention, problem
@@ -16,19 +16,13 @@ from headwise.kernels.native_call import forward
 from headwise.masks import Allow, Causal, Documents, KeyLengths, Mask, Window
 from headwise.observers import Entropy, MaxWeight, TopKeys, Weights
 
-pytestmark = pytest.mark.skipif(native is None, reason="the compiled kernel wasn't built")
+pytestmark = [
+    pytest.mark.skipif(native is None, reason="the compiled kernel wasn't built"),
+    pytest.mark.usefixtures("native_as_it_was"),
+]
 
 F32, BF16 = torch.float32, torch.bfloat16
-SETS = [] if native is None else [name for name, here in native.builds() if here]
 NEAR = {F32: 3e-6, BF16: 1e-2}  # of the largest number
-
-
-@pytest.fixture(autouse=True)
-def as_it_was() -> Iterator[None]:
-    used, threads = native.isa(), torch.get_num_threads()
-    yield
-    native.use_isa(used)
-    torch.set_num_threads(threads)
 
 
 def drawn(*shapes: tuple[int, ...], dtype: torch.dtype = F32, seed: int = 0) -> list[Tensor]:

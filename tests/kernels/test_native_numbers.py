@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
+from native_sets import SETS
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -19,17 +19,12 @@ from headwise.kernels.reference import Reference
 from headwise.masks import Causal, KeyLengths, Mask
 from headwise.observers import Distance, Entropy, KeyMass, LogSumExp, Map, MaxWeight, TopKeys
 
-pytestmark = pytest.mark.skipif(native is None, reason="the compiled kernel wasn't built")
+pytestmark = [
+    pytest.mark.skipif(native is None, reason="the compiled kernel wasn't built"),
+    pytest.mark.usefixtures("native_as_it_was"),
+]
 
 F32, BF16 = torch.float32, torch.bfloat16
-SETS = [] if native is None else [name for name, here in native.builds() if here]
-
-
-@pytest.fixture(autouse=True)
-def as_it_was() -> Iterator[None]:
-    used = native.isa()
-    yield
-    native.use_isa(used)
 
 
 def error(got: Tensor, want: Tensor, size: float | None = None) -> float:

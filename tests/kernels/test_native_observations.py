@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
+from native_sets import SETS
 from torch import Tensor
 
 import headwise as hw
@@ -202,12 +202,11 @@ def kernel_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "_run", watched)
 
 
-@pytest.fixture(params=[] if native is None else [name for name, here in native.builds() if here])
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    used = native.isa()
-    assert native.use_isa(request.param)
-    yield request.param
-    native.use_isa(used)
+@pytest.fixture(params=SETS)
+def isa(request: pytest.FixtureRequest, native_as_it_was: None) -> str:
+    name: str = request.param
+    assert native.use_isa(name)
+    return name
 
 
 @pytest.mark.usefixtures("kernel_alone")
