@@ -172,6 +172,32 @@ def test_a_row_of_nan_poisons_no_gradient_of_the_others(kernel: str) -> None:
             torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.parametrize("coming_in", [0.0, 1.0])
+@pytest.mark.parametrize("hidden", ["a key of a block", "whole blocks of keys"])
+@pytest.mark.parametrize("spoiled", ["k", "v"])
+@pytest.mark.parametrize("kernel", KERNEL_NAMES)
+def test_no_gradient_of_what_is_masked(kernel: str, spoiled: str, hidden: str, coming_in: float) -> None:
+    """Also where the gradient that comes in is 0, so that no size of a product tells of the NaN."""
+    torch.manual_seed(0)
+    solver = next(k for k in KERNELS if k.name == kernel)
+    tensors = [torch.randn(1, 2, n, 16) for n in (40, 300, 300)]
+    allow = torch.ones(40, 300, dtype=torch.bool)
+    keys = slice(15, 16) if hidden == "a key of a block" else slice(128, 300)
+    allow[:, keys] = False
+    given = Case(*tensors, {"mask": Allow(allow)}).problem()
+    if solver.supports(given):
+        pytest.skip(f"{kernel}: {solver.supports(given)[0]}")
+    found = []
+    for bad in (0.5, NAN):
+        q, k, v = (t.clone() for t in tensors)
+        (k if spoiled == "k" else v)[:, :, keys] = bad
+        leaves = [t.requires_grad_() for t in (q, k, v)]
+        out, _ = solver.solve(Case(q, k, v, {"mask": Allow(allow)}).problem().flatten())
+        found.append(torch.autograd.grad(out, leaves, torch.full_like(out, coming_in)))
+    for mine, theirs in zip(found[1], found[0], strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("kernel", [name for name in KERNEL_NAMES if name != "reference"])
 def test_nan_from_outside_stays_in_its_document(kernel: str) -> None:
     """A NaN gradient comes in at document 1: document 0 keeps its own. (The reference kernel is plain

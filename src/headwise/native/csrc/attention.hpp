@@ -148,8 +148,8 @@ struct BackwardArguments : Problem {
   // broadcast (sum over them yourself). The caller has filled it with 0. nullptr: not wanted.
   float* d_bias = nullptr;
   std::int64_t d_bias_batch = 0, d_bias_head = 0, d_bias_row = 0;
-  // Where given: set to 1 if an input is not finite, or so large that a product or a rounded log-sum-exp may
-  // not be right. Then gradients hold anything, and the caller has them computed some other way.
+  // Where given: set to 1 if an input that was read is not finite, or so large that a product or a rounded
+  // log-sum-exp may not be right. (What no row attends to isn't read.) Then gradients hold anything, and the caller has them computed some other way.
   std::int32_t* not_finite = nullptr;
 };
 

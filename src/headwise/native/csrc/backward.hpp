@@ -31,12 +31,7 @@ class Backward {
 
   Status run() {
     if (a_.batch * a_.heads == 0) return Status::ok;
-    Status status;
-    if (!Finite<Format>(a_).sure(status)) {
-      if (a_.not_finite) *a_.not_finite = 1;
-      return status;
-    }
-    if (status != Status::ok) return status;
+    Status status = Status::ok;
     if (!shared_.reserve(a_, blocks_, chunks_)) return Status::no_memory;
     if (wanted_ || a_.d_bias) {
       const double useful = a_.mask.band_high == unbounded_high ? 1 : 0.5;
@@ -52,6 +47,7 @@ class Backward {
         return true;
       }, this, a_.stop);
     shared_.release();
+    if (doubtful_ && a_.not_finite) *a_.not_finite = 1;
     return status;
   }
 
@@ -62,6 +58,7 @@ class Backward {
   Cut cut_;  // of the forward pass
   i64 groups_, blocks_, chunks_;
   bool plain_, wanted_;
+  std::int32_t doubtful_ = 0;  // set to 1 by any piece that can't be sure of its numbers
   Shared<Format> shared_;
 
   struct Room {
@@ -80,6 +77,7 @@ class Backward {
 
   // The piece's keys and the rows of the present block, as products want them.
   struct Sides {
+    Largest<Format> largest;
     i64 b, kv_head, start, keys;
     const char *k, *v, *k_vectors, *q_vectors, *d_out_vectors;
     i64 k_step, v_step, k_vectors_step, q_vectors_step, d_out_vectors_step;
@@ -137,6 +135,7 @@ class Backward {
         readable_vectors<Format>(k, k_step, s.keys, a_.d_k, r.key_vectors, s.k_vectors_step));
     std::memset(r.d_k, 0, sizeof(float) * static_cast<std::size_t>(wide_k * s.keys));
     std::memset(r.d_v, 0, sizeof(float) * static_cast<std::size_t>(wide_v * s.keys));
+    s.largest.keys(k, k_step, v, v_step, s.keys, a_);
     int near = 0;  // blocks whose sums are in d_k and d_v
     bool far = false;
     for (i64 h = s.kv_head * groups_; h < (s.kv_head + 1) * groups_; ++h)
@@ -152,6 +151,7 @@ class Backward {
         }
         near += rows_against_keys(rows, s, r, chunk, h * blocks_ + block);
       }
+    if ((near || far) && !s.largest.sure(a_)) doubt();
     if (!wanted_) return true;
     if (far) {
       put_aside(r.far_d_k, r.d_k, true, wide_k * s.keys);
@@ -216,18 +216,9 @@ class Backward {
     s.d_out_vectors = static_cast<const char*>(readable_vectors<Format>(row_of(a_.d_out, b, h, q, Format::size),
                                                                         a_.d_out.row * Format::size, rows.count,
                                                                         a_.d_v, r.d_out_rows, s.d_out_vectors_step));
-    for (int i = 0; i < item_rows; ++i) {
-      r.rows->whole[i] = largest_float, r.rows->rest[i] = 1, r.rows->delta[i] = 0;
-      if (i >= rows.count) continue;
-      const float lse = a_.lse[(b * a_.heads + h) * a_.q_len + rows.query[i]];
-      if (lse != -__builtin_inff()) {
-        const double whole = lse * 1.4426950408889634;
-        r.rows->whole[i] = static_cast<float>(whole);
-        // 2^x of a small x: 1 + x ln 2.
-        r.rows->rest[i] = static_cast<float>(1 + (r.rows->whole[i] - whole) * 0.693147180559945309417);
-      }
-      r.rows->delta[i] = delta_of<Format>(a_, b, h, rows.query[i]);
-    }
+    s.largest.rows(r.query[0], a_.q.row * Format::size, row[0], a_.d_out.row * Format::size, rows.count, a_);
+    r.rows->template start<Format>(a_, b, h, q, rows.count);
+    s.largest.results(r.rows->lse, r.rows->delta, rows.count);
     if (a_.dropout.rate > 0) r.chances->start(a_, rows);
   }
 
@@ -360,7 +351,10 @@ class Backward {
         sum -= static_cast<double>(share) * delta_of<Format>(a_, b, h, i);
       }
     a_.d_sinks[h] = static_cast<float>(sum);
+    if (!(a_.d_sinks[h] - a_.d_sinks[h] == 0)) doubt();  // of rows that attend to no key, too
   }
+
+  void doubt() { __atomic_store_n(&doubtful_, 1, __ATOMIC_RELAXED); }
 };
 
 }  // namespace headwise::HEADWISE_ISA_NAME

@@ -5,11 +5,51 @@
 
 namespace headwise::HEADWISE_ISA_NAME {
 
-// What is known of each query row.
+// sum_c x_c y_c of two rows.
+template <class Format>
+HEADWISE_INLINE float dot(const char* x, const char* y, i64 columns) {
+  Vector sum{};
+  i64 c = 0;
+  for (; c + lanes <= columns; c += lanes)
+    sum = Format::size == 4
+              ? fma(load(reinterpret_cast<const float*>(x) + c), load(reinterpret_cast<const float*>(y) + c), sum)
+              : fma(load_bf16(x + 2 * c), load_bf16(y + 2 * c), sum);
+  float total = sum_of(sum);
+  for (; c < columns; ++c)
+    total += Format::size == 4 ? Raw::one(x + 4 * c) * Raw::one(y + 4 * c) : one_bf16(x + 2 * c) * one_bf16(y + 2 * c);
+  return total;
+}
+
+// What a row's weight gradients lose: sum_j P_ij dP_ij = out_i . d_out_i (dropout or not), less d_lse.
+template <class Format>
+HEADWISE_INLINE float delta_of(const BackwardArguments& a, i64 b, i64 h, i64 i) {
+  const float all = dot<Format>(row_of(a.out, b, h, i, Format::size), row_of(a.d_out, b, h, i, Format::size), a.d_v);
+  return a.d_lse ? all - a.d_lse[(b * a.heads + h) * a.q_len + i] : all;
+}
+
+// What is known of each query row. Those that are not there are as rows that attend to nothing.
 struct RowGrads {
-  alignas(64) float whole[item_rows];  // log-sum-exp in powers of two; huge where the row attends to nothing
+  alignas(64) float lse[item_rows];
+  alignas(64) float whole[item_rows];  // the same in powers of two; huge where the row attends to nothing
   alignas(64) float rest[item_rows];   // 2 to the power of what rounding it has added
   alignas(64) float delta[item_rows];  // sum_j P_ij dP_ij - d_lse
+
+  // Rows first .. first + count - 1 of a head.
+  template <class Format>
+  void start(const BackwardArguments& a, i64 b, i64 h, i64 first, int count) {
+    const i64 place = (b * a.heads + h) * a.q_len + first;
+    for (int i = 0; i < item_rows; ++i) lse[i] = -__builtin_inff(), delta[i] = 0;
+    std::memcpy(lse, a.lse + place, sizeof(float) * static_cast<std::size_t>(count));
+    for (int i = 0; i < item_rows; ++i) {  // without branches: the compiler makes vectors of it
+      const bool dead = lse[i] == -__builtin_inff();
+      const double exact = lse[i] * 1.4426950408889634;
+      const float rounded = static_cast<float>(exact);
+      whole[i] = dead ? largest_float : rounded;
+      // 2^x of a small x: 1 + x ln 2.
+      rest[i] = dead ? 1.0f : static_cast<float>(1 + (rounded - exact) * 0.693147180559945309417);
+    }
+    for (int i = 0; i < count; ++i) delta[i] = delta_of<Format>(a, b, h, first + i);
+  }
 };
 
 // Tiles lie as [key][row]. For products with bf16 pairs, weights and score gradients are written as bf16 too:
@@ -75,28 +115,6 @@ inline void differentiate(const TileGrads& t, float scale, const Spans* spans, i
 #endif
     }
   }
-}
-
-// sum_c x_c y_c of two rows.
-template <class Format>
-HEADWISE_INLINE float dot(const char* x, const char* y, i64 columns) {
-  Vector sum{};
-  i64 c = 0;
-  for (; c + lanes <= columns; c += lanes)
-    sum = Format::size == 4
-              ? fma(load(reinterpret_cast<const float*>(x) + c), load(reinterpret_cast<const float*>(y) + c), sum)
-              : fma(load_bf16(x + 2 * c), load_bf16(y + 2 * c), sum);
-  float total = sum_of(sum);
-  for (; c < columns; ++c)
-    total += Format::size == 4 ? Raw::one(x + 4 * c) * Raw::one(y + 4 * c) : one_bf16(x + 2 * c) * one_bf16(y + 2 * c);
-  return total;
-}
-
-// What a row's weight gradients lose: sum_j P_ij dP_ij = out_i . d_out_i (dropout or not), less d_lse.
-template <class Format>
-HEADWISE_INLINE float delta_of(const BackwardArguments& a, i64 b, i64 h, i64 i) {
-  const float all = dot<Format>(row_of(a.out, b, h, i, Format::size), row_of(a.d_out, b, h, i, Format::size), a.d_v);
-  return a.d_lse ? all - a.d_lse[(b * a.heads + h) * a.q_len + i] : all;
 }
 
 }  // namespace headwise::HEADWISE_ISA_NAME

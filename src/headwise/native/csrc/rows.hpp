@@ -78,10 +78,12 @@ class Rows {
   // as `heads_together` says (1: of `first_head` alone).
   Rows(const Problem& p, i64 b, i64 first_head, i64 start, int count_) : problem(p), batch(b), count(count_) {
     begin = INT64_MAX, end = INT64_MIN, full_begin = INT64_MIN, full_end = INT64_MAX;
+    i64 h = first_head + start / p.q_len, q = start % p.q_len;
     for (int i = 0; i < count; ++i) {
-      head[i] = static_cast<std::int32_t>(first_head + (start + i) / p.q_len);
-      query[i] = (start + i) % p.q_len;
+      head[i] = static_cast<std::int32_t>(h);
+      query[i] = q;
       find_ranges(i);
+      if (++q == p.q_len) q = 0, ++h;
     }
     for (int i = 0; i < count; ++i) {
       const Range whole = {range[i][0].first, range[i][ranges[i] - 1].last};

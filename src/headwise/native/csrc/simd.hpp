@@ -65,6 +65,17 @@ HEADWISE_INLINE Vector splat(float x) {
 HEADWISE_INLINE Whole splat_whole(std::int32_t x) { return x - Whole{}; }
 using Positive = std::uint32_t __attribute__((vector_size(4 * lanes)));
 
+HEADWISE_INLINE Whole larger(Whole a, Whole b) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Whole>(_mm512_max_epi32(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Whole>(_mm256_max_epi32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+#else
+  const Whole above = a > b;
+  return (above & a) | (~above & b);
+#endif
+}
+
 // a b + c, rounded once where the CPU can. Written out, and never left to the compiler's contraction, so that
 // the same numbers come out of every variant of a loop.
 HEADWISE_INLINE Vector fma(Vector a, Vector b, Vector c) {
