@@ -7,7 +7,8 @@ rest is measured block by block (measure.py). Numbers are those of the observers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,12 @@ from headwise.observers.rows import Distance, Entropy, LogSumExp, Spread
 
 _OF_ROWS = (Entropy, LogSumExp, Distance, Spread, MaxWeight, TopKeys, Offset, Mass)
 _OF_KEYS = (KeyMass, Map)
+_MADE_BY: dict[type[Observer], tuple[str, ...]] = {  # of those that are made as they are asked for
+    Entropy: ("entropy",),
+    Distance: ("distance",),
+    Spread: ("spread",),
+    MaxWeight: ("max_weight", "max_key"),
+}
 _MOST_TOP = 64  # keys of a row that are kept in order: for more, sorting blocks is faster
 _MOST_CLASSES = 256  # of one `Mass`: each is a row of sums in every thread
 _ROWS_PER_CHECKED, _MOST_CHECKED = 2048, 64  # of the rows of all heads, so that checking takes a hundredth
@@ -139,22 +146,19 @@ class _Rows:
         return {one.name: self._result(one) for one in self.observers}
 
     def _result(self, one: Observer) -> Any:
-        parts: dict[type[Observer], Callable[[], tuple[Tensor, ...]]] = {
-            Entropy: lambda: (self.made["entropy"],),
-            LogSumExp: lambda: (self.made["log_sum_exp"].clone(),),
-            Distance: lambda: (self.made["distance"],),
-            Spread: lambda: (self.made["spread"],),
-            MaxWeight: lambda: (self.made["max_weight"], self.made["max_key"]),
-        }
-        q_len = self.problem.frame.q_len
+        parts: tuple[Tensor, ...]
         if isinstance(one, Offset):
-            return one.finish((self.made["offset_mass"][self.offsets.index(one.d)],), q_len=q_len)
-        if isinstance(one, TopKeys):
+            parts = (self.made["offset_mass"][self.offsets.index(one.d)],)
+        elif isinstance(one, TopKeys):
             keys, weights = self.made["top_keys"], self.made["top_weights"]
-            return one.finish((keys[..., : one.k], weights[..., : one.k]), q_len=q_len)
-        if isinstance(one, Mass):
-            return one.finish((self._marked(one),), q_len=q_len)
-        return one.finish(parts[type(one)](), q_len=q_len)
+            parts = (keys[..., : one.k], weights[..., : one.k])
+        elif isinstance(one, Mass):
+            parts = (self._marked(one),)
+        elif isinstance(one, LogSumExp):
+            parts = (self.made["log_sum_exp"].clone(),)
+        else:
+            parts = tuple(self.made[part] for part in _MADE_BY[type(one)])
+        return one.finish(parts, q_len=self.problem.frame.q_len)
 
     def _offsets(self) -> int:
         if not self.offsets:
@@ -212,7 +216,7 @@ def _keys(problem: Problem, told: Told, observers: Sequence[Observer], rows: _Ro
         wanted = place == 0 and bool(masses)
         mass, picture = measure_keys(problem, told, reference, share, mass=wanted, cells=cells)
         checked = picture if mass is None else mass  # a row that has no share spoils both
-        if checked is None or not checked.isfinite().all():
+        if checked is None or not math.isfinite(checked.sum().item()):  # of numbers that are 0 or more
             return {}
         if one is not None and picture is not None:
             found[one.name] = one.finish((picture,), q_len=frame.q_len)

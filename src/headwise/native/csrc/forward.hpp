@@ -163,7 +163,7 @@ class Forward {
         r.seen->find_best(r.scores, scale, part, keys, vectors, r.softmax->best);
       else
         find_best(r.scores, scale, part, keys, vectors, r.softmax->best);
-      const bool moved = r.softmax->follow(vectors);
+      const bool moved = r.softmax->template follow<Format>(vectors);
       if (look_) look(rows, r, scale, part, start, keys, vectors, moved);
       if (a_.dropout.rate > 0) r.chances->block(a_, start, keys);
       weigh_block(r, scale, part, keys, vectors);

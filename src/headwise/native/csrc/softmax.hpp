@@ -24,7 +24,7 @@ inline void bring_back(const float* from, float* sum, i64 count) {
 // Scores and weights of a block lie as [key][row], item_rows apart.
 //
 // All numbers are in powers of two: weights are 2^(scale s - top). `top` is a row's maximum when it last
-// moved; it moves only where a score exceeds it by more than `slack`, so most blocks need no correction.
+// moved; it moves only where a score exceeds it by more than some slack, so most blocks need no correction.
 //
 // A float32 sum of very many equal numbers drifts: each addition is rounded in the same direction. So nothing is
 // added one by one to what has grown: strips of 16 keys are summed from 0, tiles from their strips, `near_tiles`
@@ -32,9 +32,10 @@ inline void bring_back(const float* from, float* sum, i64 count) {
 //
 // Where products take weights as bf16, `rounded` is the sum of what they take. Outputs are divided by it: what
 // rounding adds to a weight then stands above and below the line, and where one key has nearly all the weight,
-// nothing of it is left. (The log-sum-exp is that of the weights as they are.)
+// nothing of it is left. (The log-sum-exp is that of the weights as they are.) There `top` follows without slack: then
+// the heaviest weight of a block where it moves is 1, which rounding leaves as it is.
 struct Softmax {
-  static constexpr float slack = 8;
+  static constexpr float slack = 8;  // of float32 weights
 
   alignas(64) float top[item_rows];    // -inf: nothing yet
   alignas(64) float sum[item_rows];    // of 2^(scale s - top), since the last `settle`
@@ -65,12 +66,14 @@ struct Softmax {
   }
 
   // Lets `top` follow the block's `best`. True where sums and outputs so far must be multiplied by alpha.
+  template <class Format>
   bool follow(int vectors) {
+    const Vector ahead = splat(Format::together == 2 ? 0 : slack);
     bool moved = false;
     float* const sums[] = {sum, far, rounded, far_rounded};
     for (int v = 0; v < vectors; ++v) {
       const Vector now = load(best + v * lanes), old = load(top + v * lanes);
-      const Whole above = now > old + splat(slack);
+      const Whole above = now > old + ahead;
       if (!any(above)) {
         store(alpha + v * lanes, splat(1.0f));
         store(shift + v * lanes, Vector{});
