@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -133,14 +134,20 @@ def test_positions_and_biases_of_the_call_in_one_graph() -> None:
             torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-4)
 
 
-def test_observations_in_one_graph() -> None:
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_observations_in_one_graph(device: str | None) -> None:
+    """A default device, too, which makes Dynamo follow torch's functions in another way."""
+
     def seen(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         out, observed = attention(q, k, v, observe=[Entropy()])
         return out, observed.entropy
 
     q, k, v, *_ = drawn(2, 7, 11)
+    torch._dynamo.reset()
     compiled = torch.compile(seen, fullgraph=True, backend="aot_eager")
-    for mine, theirs in zip(compiled(q, k, v), seen(q, k, v), strict=True):
+    with nullcontext() if device is None else torch.device(device):
+        found = compiled(q, k, v)
+    for mine, theirs in zip(found, seen(q, k, v), strict=True):
         torch.testing.assert_close(mine, theirs)
 
 

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -151,3 +152,30 @@ def test_a_build_of_other_sources_is_not_called() -> None:
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "not native" in told.stdout
     assert "was built from other sources than these: install headwise again" in told.stdout
+
+
+@pytest.mark.skipif(
+    not all(shutil.which(one) for one in ("g++", "nm")), reason="no compiler and binutils to look with"
+)
+def test_sets_share_no_function(tmp_path: Path) -> None:
+    """Of a function that two sets' builds have under one name, the linker keeps one, maybe that of a CPU
+    which this is not. Looked at without optimization, which inlines what isn't meant to be there."""
+    sources = Path(__file__).parents[2] / "src/headwise/native/csrc"
+    made = tmp_path / "set.o"
+    command = [
+        "g++",
+        "-std=gnu++17",
+        "-O0",
+        "-w",
+        "-fPIC",
+        "-DHEADWISE_ISA_NAME=one_set",
+        "-c",
+        "-o",
+        str(made),
+    ]
+    subprocess.run([*command, str(sources / "isa.cpp")], check=True, timeout=200)
+    listed = subprocess.run(["nm", "-C", str(made)], check=True, capture_output=True, text=True, timeout=60)
+    kinds = [line.split(maxsplit=2) for line in listed.stdout.splitlines() if not line.startswith(" ")]
+    weak = [name for _, kind, name in kinds if kind in "WVu" and "__gxx_personality" not in name]
+    assert weak
+    assert [name for name in weak if "headwise::one_set::" not in name] == []

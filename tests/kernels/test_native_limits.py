@@ -1,12 +1,8 @@
-"""The compiled kernel at the limits: of sizes, of numbers, of memory's order, of processes and threads."""
+"""The compiled kernel at the limits: of sizes, of numbers, of memory's order."""
 
 from __future__ import annotations
 
 import math
-import signal
-import subprocess
-import sys
-import threading
 from typing import Any
 
 import pytest
@@ -220,90 +216,3 @@ def test_it_compiles_into_one_graph_with_its_gradient() -> None:
         found.append((out, *torch.autograd.grad(out.square().sum(), leaves)))
     for mine, theirs in zip(*found, strict=True):
         torch.testing.assert_close(mine, theirs)
-
-
-# Processes and threads
-
-LONG = """
-import signal, torch, headwise as hw
-signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started this may ignore it
-torch.set_num_threads(1)
-x = torch.randn(1, 8, 70_000, 64)
-print('ready', flush=True)
-try:
-    hw.attention(x, x, x, kernel='native')
-except KeyboardInterrupt:
-    print('interrupted', flush=True)
-"""
-
-IGNORED = """
-import signal, torch, headwise as hw
-seen = []
-signal.signal(signal.SIGINT, lambda *given: seen.append(1))
-x = torch.randn(1, 1, 6_000, 64)
-want = hw.attention(x, x, x, kernel='native')
-import os, threading
-threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-for _ in range(40):
-    got = hw.attention(x, x, x, kernel='native')
-    assert torch.equal(got, want)
-    if seen:
-        break
-print('fine' if seen else 'no signal')
-"""
-
-FORKED = """
-import os, torch, headwise as hw
-torch.set_num_threads(3)
-x = torch.randn(2, 4, 300, 32)
-want = hw.attention(x, x, x, kernel='native')
-child = os.fork()
-if child == 0:
-    same = torch.equal(hw.attention(x, x, x, kernel='native'), want)
-    os._exit(0 if same else 3)
-_, status = os.waitpid(child, 0)
-again = torch.equal(hw.attention(x, x, x, kernel='native'), want)
-print('fine' if status == 0 and again else status)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_ctrl_c_ends_a_long_call() -> None:
-    """It would take minutes."""
-    with subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-        try:
-            child.wait(timeout=1.5)  # long enough to be within the call
-        except subprocess.TimeoutExpired:
-            child.send_signal(signal.SIGINT)
-        said, _ = child.communicate(timeout=120)
-    assert said == "interrupted\n"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals and processes of POSIX")
-@pytest.mark.parametrize(
-    "program", [IGNORED, FORKED], ids=["a signal that raises nothing", "a fork after use"]
-)
-def test_other_signals_and_forks(program: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=200, check=False
-    )
-    assert done.stdout == "fine\n", done.stderr
-
-
-def test_several_threads_at_once() -> None:
-    x = drawn((2, 4, 200, 32))[0]
-    want = attention(x, x, x, kernel="native", mask=Causal())
-    wrong: list[int] = []
-
-    def work(number: int) -> None:
-        found = (attention(x, x, x, kernel="native", mask=Causal()) for _ in range(20))
-        wrong.extend(number for one in found if not torch.equal(one, want))
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong

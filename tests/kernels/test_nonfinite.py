@@ -298,6 +298,22 @@ def test_a_sink_of_no_finite_value_breaks_its_head(kernel: str, sink: float) -> 
     assert (got.parts()["dq"][:, 1] == 0).all()
 
 
+@pytest.mark.parametrize("score", [-50.0, -120.0, -1000.0])
+@pytest.mark.parametrize("kernel", KERNEL_NAMES)
+def test_infinity_beside_a_sink_that_takes_everything(kernel: str, score: float) -> None:
+    """A value that a row attends to marks it, also where its weight is 0 by rounding."""
+    solver = next(k for k in KERNELS if k.name == kernel)
+    q, k, v = torch.ones(1, 1, 1, 4), torch.full((1, 1, 1, 4), score / 2), torch.ones(1, 1, 1, 4)
+    v[..., 0] = INF
+    given = Case(q, k, v, {"sinks": torch.zeros(1)}).problem().flatten()
+    if solver.supports(given):
+        pytest.skip(f"{kernel}: {solver.supports(given)[0]}")
+    out, lse = solver.solve(given)
+    assert out[..., 0].item() == INF
+    torch.testing.assert_close(out[..., 1:], torch.full((1, 1, 1, 3), score).exp())
+    assert lse.item() == pytest.approx(0, abs=1e-6)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_keeps_what_is_masked_out(dtype: torch.dtype) -> None:
     torch.manual_seed(0)

@@ -285,3 +285,14 @@ def test_what_is_masked_weighs_nothing_in_a_row_that_attends_to_nan() -> None:
     assert seen.weights[..., 1:, :2].isnan().all()  # rows that attend to key 1
     first = torch.tensor([1.0, 0, 0, 0, 0], dtype=torch.float64)
     assert torch.equal(seen.weights[..., 0, :], first.expand(1, 2, 5))
+
+
+@pytest.mark.parametrize("kernel", ["auto", "reference"])
+def test_the_default_device_is_of_no_account(kernel: str) -> None:
+    q, k, v = (torch.randn(1, 2, 9, 4) for _ in range(3))
+    observers = [Entropy(), TopKeys(2), KeyMass(), Map(3), Map(3, rows=(1, 7)), Offset(-1), Mass([0, 1])]
+    _, want = attention(q, k, v, mask=Causal(), observe=observers, kernel=kernel)
+    with torch.device("meta"):
+        _, got = attention(q, k, v, mask=Causal(), observe=observers, kernel=kernel)
+    for observer in observers:
+        torch.testing.assert_close(got[observer.name], want[observer.name])

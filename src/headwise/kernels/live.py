@@ -39,9 +39,9 @@ def grouped_matmul(left: Tensor, right: Tensor) -> Tensor:
         product: Tensor = left @ right
         return product
     rows = left.shape[-2]
-    folded = left.unflatten(-3, (kv_heads, heads // kv_heads)).flatten(-3, -2)  # [..., Hk, G r, n]
-    unfolded: Tensor = (folded @ right).unflatten(-2, (heads // kv_heads, rows))
-    return unfolded.flatten(-4, -3)
+    # Not by `unflatten`, which Dynamo can't follow under a default device.
+    product = left.reshape(*left.shape[:-3], kv_heads, heads // kv_heads * rows, left.shape[-1]) @ right
+    return product.reshape(*product.shape[:-3], heads, rows, product.shape[-1])
 
 
 def grouped_and(q_ok: Tensor, k_ok: Tensor) -> Tensor:

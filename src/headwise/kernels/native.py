@@ -24,6 +24,8 @@ from headwise.kernels.sdpa import TorchFused
 from headwise.kernels.tiled import Tiled, rounded_off
 from headwise.positions.added import AddedScores
 
+_MOST_KEYS = 2**31 - 1
+
 
 class Native(PairKernel):
     name = "native"
@@ -33,11 +35,13 @@ class Native(PairKernel):
         unread = _unread(problem) if problem.q.is_cpu else None
         if unread is not None:
             return (unread,)
-        bias = None if isinstance(problem.bias, AddedScores) else problem.bias
+        bias = None if type(problem.bias) is AddedScores else problem.bias
         reasons = refusals(
             problem.q.device.type, problem.q.dtype, None if bias is None else type(bias).__name__
         )
         against = untranslatable(problem.mask, problem.frame)
+        if problem.frame.k_len > _MOST_KEYS:
+            against = f"k_len={problem.frame.k_len}: it counts keys with 31 bits"
         return reasons if against is None else (*reasons, against)
 
     def passed_over(self, problem: Problem) -> str | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
+from typing import TypeGuard
 
 import torch
 from torch import Tensor
@@ -54,15 +55,15 @@ def untranslatable(mask: Mask | None, frame: Frame) -> str | None:
     documents = matrices = 0
     prefixed = banded = False
     for part in _conjuncts(mask):
-        if isinstance(part, Documents):
+        if type(part) is Documents:
             documents += 1
-        elif isinstance(part, Allow):
+        elif type(part) is Allow:
             matrices += 1
-        elif isinstance(part, Causal | Window):
+        elif _is_band(part):
             banded = True
             if frame.k_start is None:
                 return _at_positions(part)
-        elif isinstance(part, KeyLengths | Prefix | ValidKeys):
+        elif _is_end(part) or type(part) is ValidKeys:
             if frame.k_start is None:
                 return _at_positions(part)
         elif _or_prefix(part) is not None:
@@ -95,7 +96,7 @@ def translate(mask: Mask | None, frame: Frame) -> Parts | None:
     if parts.rest:
         dense = parts.dense
         for other in parts.rest:
-            block = fold(other.block(frame, slice(0, frame.q_len), slice(0, frame.k_len)))
+            block = _matrix(other, frame)
             dense = block if dense is None else dense & block
         parts.dense = dense
     return parts
@@ -135,18 +136,29 @@ def _small(frame: Frame) -> bool:
 
 
 def _conjuncts(mask: Mask) -> Iterator[Mask]:
-    if isinstance(mask, And):
+    if type(mask) is And:
         yield from _conjuncts(mask.left)
         yield from _conjuncts(mask.right)
     else:
         yield mask
 
 
+# By their types themselves: a class made of one of these may allow other keys.
+
+
+def _is_band(mask: Mask) -> TypeGuard[Causal | Window]:
+    return type(mask) in (Causal, Window)
+
+
+def _is_end(mask: Mask) -> TypeGuard[KeyLengths | Prefix]:
+    return type(mask) in (KeyLengths, Prefix)
+
+
 def _or_prefix(mask: Mask) -> tuple[Causal | Window, Prefix] | None:
     """The two sides of `Causal() | Prefix(n)`, in either order."""
-    if isinstance(mask, Or):
+    if type(mask) is Or:
         for band, prefix in ((mask.left, mask.right), (mask.right, mask.left)):
-            if isinstance(band, Causal | Window) and isinstance(prefix, Prefix):
+            if _is_band(band) and type(prefix) is Prefix:
                 return band, prefix
     return None
 
@@ -158,7 +170,7 @@ def _at_positions(mask: Mask) -> str:
 def _add(parts: Parts, mask: Mask, frame: Frame) -> None:
     """Add one conjunct."""
     or_prefix = _or_prefix(mask)
-    if isinstance(mask, Causal | Window) and frame.k_start is not None:
+    if _is_band(mask) and frame.k_start is not None:
         if frame.q_start is not None:
             low, high = _band(mask, frame.q_start - frame.k_start)
             if parts.prefix is None:
@@ -167,18 +179,19 @@ def _add(parts: Parts, mask: Mask, frame: Frame) -> None:
         else:
             _meet_ranges(parts, mask, frame)
             return
-    elif isinstance(mask, KeyLengths | Prefix) and frame.k_start is not None:
+    elif _is_end(mask) and frame.k_start is not None:
         end = _per_entry(mask, frame.k_start)
         parts.end = end if parts.end is None else torch.minimum(parts.end, end)
         return
-    elif isinstance(mask, ValidKeys) and frame.k_start is not None:
+    elif type(mask) is ValidKeys and frame.k_start is not None:
         parts.begin = torch.tensor([-frame.k_start], device="cpu")
         return
-    elif isinstance(mask, Documents) and parts.q_ids is None:
-        parts.q_ids, parts.k_ids = (_rows(ids) for ids in mask.rows_and_keys(frame))
+    elif type(mask) is Documents and parts.q_ids is None:
+        q_ids, k_ids = mask.rows_and_keys(frame)
+        parts.q_ids, parts.k_ids = _whole(_rows(q_ids), mask), _whole(_rows(k_ids), mask)
         return
-    elif isinstance(mask, Allow) and parts.dense is None:
-        parts.dense = fold(mask.block(frame, slice(0, frame.q_len), slice(0, frame.k_len)))
+    elif type(mask) is Allow and parts.dense is None:
+        parts.dense = _matrix(mask, frame)
         return
     elif or_prefix is not None and frame.k_start is not None and frame.q_start is not None and _free(parts):
         band, prefix = or_prefix
@@ -208,14 +221,45 @@ def _meet_ranges(parts: Parts, mask: Causal | Window, frame: Frame) -> None:
         raise ValueError("a range of keys needs keys that count up")
     low, high = _band(mask, -frame.k_start)
     at = _rows(frame.q_pos)  # [B or 1, q_len]
-    far = 1 << 61  # positions up to here, and as far away, stay within 64 bits
-    first = (at + max(low, -far)).clamp_(0, frame.k_len)
-    last = (at + (min(high, far) + 1)).clamp_(0, frame.k_len)
+    first = torch.zeros_like(at) if low == LOWEST else _moved(at, low, frame.k_len)
+    last = torch.full_like(at, frame.k_len) if high == HIGHEST else _moved(at, high + 1, frame.k_len)
     ranges = torch.stack((first, last), -1).to(torch.int32).unsqueeze(-2)
     if parts.ranges is not None:
         met = torch.maximum(parts.ranges[..., 0], ranges[..., 0])
         ranges = torch.stack((met, torch.minimum(parts.ranges[..., 1], ranges[..., 1])), -1)
     parts.ranges = ranges.contiguous()
+
+
+def _moved(at: Tensor, by: int, k_len: int) -> Tensor:
+    """at + by, but at least 0 and at most k_len; positions may be any of 64 bits."""
+    low, high = (min(max(bound - by, LOWEST), HIGHEST) for bound in (0, k_len))
+    return (at.clamp(low, high) + by).clamp_(0, k_len)
+
+
+def _matrix(mask: Mask, frame: Frame) -> Tensor:
+    """The whole matrix of a mask, [B or 1, H or 1, q_len or 1, k_len or 1]. The kernel reads its memory, so
+    what a mask of one's own gives is looked at first."""
+    block = mask.block(frame, slice(0, frame.q_len), slice(0, frame.k_len))
+    if block.dtype != torch.bool:
+        raise TypeError(f"{_gave(mask)} of {block.dtype}: expected bool, True where the query may attend")
+    size = (prod(frame.batch), frame.heads, frame.q_len, frame.k_len)
+    folded = fold(block)
+    if folded.ndim != 4 or any(have not in (1, want) for have, want in zip(folded.shape, size, strict=True)):
+        raise ValueError(
+            f"{_gave(mask)} of shape {tuple(block.shape)}: expected one that broadcasts to "
+            f"[batch, heads, q_len, k_len] = {size}"
+        )
+    return folded
+
+
+def _whole(ids: Tensor, mask: Mask) -> Tensor:
+    if ids.dtype != torch.int64:
+        raise TypeError(f"{_gave(mask)} of {ids.dtype}: expected int64")
+    return ids
+
+
+def _gave(mask: Mask) -> str:
+    return f"the mask {type(mask).__name__} gave a tensor"
 
 
 def _per_entry(mask: KeyLengths | Prefix, k_start: int) -> Tensor:

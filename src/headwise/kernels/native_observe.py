@@ -67,7 +67,7 @@ class Found:
         rows of all heads, from the first to the last."""
         count = lse.numel()
         rows = min(count, max(4, min(count // _ROWS_PER_CHECKED, _MOST_CHECKED)))
-        return torch.tensor(check_rows(self.told, lse, rows), dtype=torch.float32)
+        return torch.tensor(check_rows(self.told, lse, rows), dtype=torch.float32, device="cpu")
 
 
 def forward_observed(problem: Problem, observers: Sequence[Observer], batch: tuple[int, ...]) -> Found | None:

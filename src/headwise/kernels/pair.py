@@ -60,6 +60,7 @@ class _Solve(torch.autograd.Function):
         # Without the tensors: they are autograd's to keep, and to free after the backward pass.
         ctx.shell = replace(problem, q=None, k=None, v=None, sinks=None)  # type: ignore[arg-type]
         ctx.has_sinks = problem.sinks is not None
+        ctx.versions = _versions(problem)
         ctx.save_for_backward(out, lse, *tensors)
         ctx.set_materialize_grads(False)
         return out, lse
@@ -70,6 +71,11 @@ class _Solve(torch.autograd.Function):
         if d_out is None and d_lse is None:
             return (None, None, *(None for _ in tensors))
         problem = ctx.shell.with_differentiable(tuple(tensors), has_sinks=ctx.has_sinks)
+        if _versions(problem) != ctx.versions:
+            raise RuntimeError(
+                "a tensor of the mask, or the positions, was changed in place since the forward pass, and "
+                "the gradient would be that of another call: hand over a copy (.clone()), or change it afterwards"
+            )
         again = torch.is_grad_enabled()
         if again or carried(d_out, d_lse) or recorded():
             grads_of = _grads_by_reference(ctx, problem, tensors, d_out, d_lse, again=again)
@@ -90,6 +96,14 @@ class _Solve(torch.autograd.Function):
                 for grad, tensor, want in zip(grads, tensors, wanted, strict=True)
             ),
         )
+
+
+def _versions(problem: Problem) -> list[int]:
+    """How often each tensor was changed in place that says who attends to whom; autograd looks at others."""
+    if problem.mask is None and not problem.frame.given():
+        return []
+    given = problem.tensors()[len(problem.differentiable()) :]
+    return [0 if x.is_inference() else x._version for x in given]
 
 
 def _grads_by_reference(

@@ -90,13 +90,15 @@ def _forward(problem: Problem, slab: Slab) -> tuple[Tensor, Tensor]:
     if slab.keep is not None:
         weights.mul_(slab.keep)
     out = slab.product(slab.grouped(weights), slab.v).view(*slab.shape[:3], problem.d_v)
-    if slab.keep is not None:
-        out /= 1 - problem.dropout
     if problem.sinks is not None:
         sink = problem.sinks[slab.heads].to(lse.dtype).view(-1, 1)
         total = torch.logaddexp(lse, sink)
-        out *= (lse - total).exp().masked_fill(lse == float("-inf"), 0).unsqueeze(-1)
+        share = (lse - total).exp().masked_fill(lse == float("-inf"), 0).unsqueeze(-1)
+        # What a row attends to marks it, however small its weight: 0 times Inf would be NaN.
+        out = torch.where((share == 0) & ~out.isfinite(), out, out * share)
         lse = total
+    if slab.keep is not None:
+        out /= 1 - problem.dropout
     return out, lse
 
 

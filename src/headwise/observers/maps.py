@@ -75,7 +75,10 @@ class Map(Observer):
         (mass,) = parts
         cells = mass.shape[-2]
         rows = chosen(self.rows, q_len, what="rows", owner=self.name)
-        places = torch.arange(q_len) if rows is None else torch.tensor(rows, dtype=torch.int64)
+        if rows is None:
+            places = torch.arange(q_len, device="cpu")
+        else:
+            places = torch.tensor(rows, dtype=torch.int64, device="cpu")
         queries = torch.bincount(cell_of(places, cells, q_len), minlength=cells).clamp(min=1)
         return mass / queries.to(mass).unsqueeze(-1)
 

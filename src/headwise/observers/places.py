@@ -87,6 +87,8 @@ class Mass(Observer):
                 raise TypeError(f"Mass(classes) takes a number or several names, got {self.classes!r}")
             if isinstance(self.classes, bool) or not isinstance(self.classes, int | Sequence):
                 raise TypeError(f"Mass(classes) takes a number or several names, got {self.classes!r}")
+            if not isinstance(self.classes, int):
+                object.__setattr__(self, "classes", tuple(self.classes))  # the caller's own may change
             if self.count < 1:
                 raise ValueError(f"Mass(classes) needs one class or more, got {self.classes!r}")
         elif isinstance(keys, Tensor) and keys.dtype != torch.bool and keys.ndim != 1:

@@ -124,7 +124,9 @@ struct RowStatistics {
   float* reference = nullptr;
   float* share = nullptr;
 
-  const std::int32_t* marks_of(const Problem& p, std::int64_t set, std::int64_t b) const {  // [k_len]
+  // [k_len]. Inlined always: every instruction set's build has it, and the linker would keep one of them.
+  __attribute__((always_inline)) const std::int32_t* marks_of(const Problem& p, std::int64_t set,
+                                                              std::int64_t b) const {
     return marks + set * (marks_batch ? p.batch : 1) * p.k_len + b * marks_batch;
   }
 };
@@ -132,7 +134,8 @@ struct RowStatistics {
 struct ForwardArguments : Problem {
   Output out;            // [batch, heads, q_len, d_v]
   float* lse = nullptr;  // [batch, heads, q_len], contiguous; always written
-  // Where given: set to 1 if any number of out is not finite, or any of lse but for -inf. (Never set to 0.)
+  // Where given: set to 1 if any number of out is not finite, or any of lse but for -inf. (Never set to 0.) Then the
+  // rows in which such numbers may lie hold anything, and the caller has all of it computed some other way.
   std::int32_t* not_finite = nullptr;
   RowStatistics rows;
 };
@@ -190,7 +193,7 @@ int threads();
 
 // Instruction sets: which were built, which this CPU offers and which is used.
 struct Build {
-  const char* name;     // "baseline", "avx2", "avx512", "avx512bf16", "neon"
+  const char* name;     // "baseline" (SSE2, or NEON), "avx2", "avx512", "avx512bf16"
   bool supported;       // by this CPU
 };
 int builds(const Build** list);   // how many; best last

@@ -26,6 +26,7 @@ class Backward {
     blocks_ = (a_.q_len + item_rows - 1) / item_rows;
     chunks_ = most<i64>(1, (a_.k_len + chunk_keys - 1) / chunk_keys);
     wanted_ = a_.grad_q.data || a_.grad_k.data || a_.grad_v.data;  // some may be empty
+    key_bias_ = a_.d_bias && a_.d_bias_row == 0;
     plain_ = a_.softcap <= 0 && !a_.bias.data && a_.scale > 0;
   }
 
@@ -58,6 +59,7 @@ class Backward {
   Cut cut_;  // of the forward pass
   i64 groups_, blocks_, chunks_;
   bool plain_, wanted_;
+  bool key_bias_;  // whether the gradient of a bias is wanted that all rows share
   std::int32_t doubtful_ = 0;  // set to 1 by any piece that can't be sure of its numbers
   Shared<Format> shared_;
 
@@ -66,6 +68,7 @@ class Backward {
     float *query_rows, *d_out_rows;      // as the vector side of a product, where they can't be read in place
     float *keys, *values, *key_vectors;  // the same of the piece's keys
     float *scores, *d_weights, *slope, *bias, *d_bias, *d_bias_sum, *paired;
+    float *key_bias, *key_bias_lost;  // of a head's rows so far
     std::uint16_t *weights, *natural;
     float *d_k, *d_v, *d_q;
     float *far_d_k, *far_d_v;  // sums of earlier blocks, as Softmax::far
@@ -103,6 +106,8 @@ class Backward {
       buffer.part(r.bias, a_.bias.data ? tile_keys * item_rows : 0);
       buffer.part(r.d_bias, a_.d_bias ? tile_keys * item_rows : 0);
       buffer.part(r.d_bias_sum, a_.d_bias ? chunk_keys * item_rows : 0);
+      buffer.part(r.key_bias, key_bias_ ? chunk_keys : 0);
+      buffer.part(r.key_bias_lost, key_bias_ ? chunk_keys : 0);
       buffer.part(r.weights, pairs ? tile_keys * item_rows : 0);
       buffer.part(r.natural, pairs ? tile_keys * item_rows : 0);
       buffer.part(r.paired, pairs ? tile_keys / 2 * item_rows : 0);
@@ -138,11 +143,13 @@ class Backward {
     s.largest.keys(k, k_step, v, v_step, s.keys, a_);
     int near = 0;  // blocks whose sums are in d_k and d_v
     bool far = false;
-    for (i64 h = s.kv_head * groups_; h < (s.kv_head + 1) * groups_; ++h)
+    for (i64 h = s.kv_head * groups_; h < (s.kv_head + 1) * groups_; ++h) {
+      for (i64 j = 0; key_bias_ && j < chunk_keys; ++j) r.key_bias[j] = r.key_bias_lost[j] = 0;
       for (i64 block = 0; block < blocks_; ++block) {
         if (pool::cancelled()) return true;
         const i64 first = block * item_rows;
-        if (chunk > 0 && !a_.d_bias && !reaches(s, first)) continue;
+        // (Where rows attend to nothing, the first chunk writes their gradient.)
+        if (chunk > 0 && (!a_.d_bias || key_bias_) && !may_reach(a_, s.b, first, s.start, s.keys)) continue;
         const Rows rows(a_, s.b, h, first, static_cast<int>(least<i64>(item_rows, a_.q_len - first)));
         if (near == near_tiles) {
           put_aside(r.d_k, r.far_d_k, far, wide_k * s.keys);
@@ -151,6 +158,8 @@ class Backward {
         }
         near += rows_against_keys(rows, s, r, chunk, h * blocks_ + block);
       }
+      if (key_bias_) shared_.add_key_bias(s.b, h, chunk, s.start, s.keys, r.key_bias, r.key_bias_lost);
+    }
     if ((near || far) && !s.largest.sure(a_)) doubt();
     if (!wanted_) return true;
     if (far) {
@@ -165,24 +174,13 @@ class Backward {
     return true;
   }
 
-  // Whether any of the rows first, first + 1, ... of a block may attend to the piece's keys, by a look at the band
-  // alone: with a short window, most blocks are far from most keys. (Where rows attend to nothing, the first chunk
-  // writes their gradient.)
-  bool reaches(const Sides& s, i64 first) const {
-    const Mask& m = a_.mask;
-    if (m.prefix && m.prefix[s.b * m.prefix_batch] > s.start) return true;
-    const i64 last = least(first + item_rows, a_.q_len) - 1;
-    return (m.band_high == unbounded_high || s.start <= add_safely(last, m.band_high)) &&
-           (m.band_low == unbounded_low || s.start + s.keys > add_safely(first, m.band_low));
-  }
-
   // One block of rows, whose gradients of q belong to all pieces that it attends to. False: it has nothing to do
   // with these keys.
   bool rows_against_keys(const Rows& rows, Sides& s, Room& r, i64 chunk, i64 block) {
     const i64 first_chunk = rows.begin / chunk_keys;
     const i64 last_chunk = rows.end > rows.begin ? (rows.end - 1) / chunk_keys : 0;
     if (chunk < first_chunk || chunk > last_chunk) {
-      if (a_.d_bias) shared_.add_bias(rows, chunk, s.start, s.keys, nullptr);
+      if (a_.d_bias && !key_bias_) shared_.add_bias(rows, chunk, s.start, s.keys, nullptr);
       return false;
     }
     const i64 from = most(rows.begin, s.start), until = least(rows.end, s.start + s.keys);
@@ -197,7 +195,9 @@ class Backward {
       tile_of(rows, s, r, at, keys, kind == Tile::partial, none);
       none = false;
     }
-    if (a_.d_bias) shared_.add_bias(rows, chunk, s.start, s.keys, none ? nullptr : r.d_bias_sum);
+    if (a_.d_bias && !key_bias_) shared_.add_bias(rows, chunk, s.start, s.keys, none ? nullptr : r.d_bias_sum);
+    for (i64 j = 0; key_bias_ && !none && j < s.keys; ++j)
+      add_kept(r.key_bias[j], r.key_bias_lost[j], sum_of_some(r.d_bias_sum + j * item_rows, rows.count));
     if (wanted_) shared_.add_d_q(rows, block, chunk - first_chunk, chunk == last_chunk, none ? nullptr : r.d_q);
     return !none;
   }
@@ -276,16 +276,16 @@ class Backward {
         if (n % item_rows < vectors * lanes) store(sum + n, load(sum + n) + load(r.d_bias + n));
     }
     if (!wanted_) return;
-    add_to_keys(rows, s, r, local, keys, partial, together == 2 ? static_cast<const void*>(r.weights) : r.scores,
+    add_to_keys(rows, r, keys, partial, together == 2 ? static_cast<const void*>(r.weights) : r.scores,
                 s.d_out_vectors, s.d_out_vectors_step, r.d_v + local * wide_v, wide_v);
-    add_to_keys(rows, s, r, local, keys, partial, together == 2 ? static_cast<const void*>(r.natural) : r.d_weights,
+    add_to_keys(rows, r, keys, partial, together == 2 ? static_cast<const void*>(r.natural) : r.d_weights,
                 s.q_vectors, s.q_vectors_step, r.d_k + local * wide_k, wide_k);
     add_to_rows(rows, s, r, local, keys, partial, first);
   }
 
   // dV += P^T dO, or dK += dS^T Q: few keys at a time, over the rows that attend to any of them.
-  void add_to_keys(const Rows& rows, const Sides&, Room& r, i64, int keys, bool partial, const void* left,
-                   const char* right, i64 step, float* sum, i64 wide) {
+  void add_to_keys(const Rows& rows, Room& r, int keys, bool partial, const void* left, const char* right, i64 step,
+                   float* sum, i64 wide) {
     using Entry = typename Format::Entry;
     constexpr int together = Format::together, a_step = item_rows * 4 / together;
     const char* a = static_cast<const char*>(left);

@@ -9,7 +9,7 @@ namespace headwise::HEADWISE_ISA_NAME {
 // Walks over the parts twice: first only counting, then giving addresses.
 class Buffer {
  public:
-  // A part of `count` floats, aligned to 64 bytes. One line lies between parts, so that rows of the same place
+  // A part of `count` T, aligned to 64 bytes. One line lies between parts, so that rows of the same place
   // in two of them don't meet in the same set of the cache.
   template <class T>
   void part(T*& at, i64 count) {

@@ -34,9 +34,6 @@ struct Choice {
 // Worst first.
 const Choice choices[] = {
     {&baseline::table, {"baseline", true}},
-#if HEADWISE_HAVE_NEON
-    {&neon::table, {"neon", true}},
-#endif
 #if HEADWISE_HAVE_AVX2
     {&avx2::table, {"avx2", has_avx2()}},
 #endif

@@ -23,13 +23,15 @@ class Finish {
   }
 
   // Writes every row. Where a number isn't finite, the row is computed again with care: what is masked must
-  // not have caused it (0 times NaN is NaN), and what is not masked must have the effect it should have.
+  // not have caused it (0 times NaN is NaN), and what is not masked must have the effect it should have. But not where
+  // the caller is told that it is so, and has been: then the call is made again in another way.
   // False: there was no memory for that.
   bool write(const float* outputs, i64 wide) {
     for (int i = 0; i < rows_.count; ++i) {
       const i64 place = (rows_.batch * a_.heads + rows_.head[i]) * a_.q_len + rows_.query[i];
       const bool fine = write_output(i, outputs + i * wide);
       if (!fine || bad_[i]) {
+        if (a_.not_finite && __atomic_load_n(a_.not_finite, __ATOMIC_RELAXED)) continue;
         if (!careful_row(a_, rows_.batch, rows_.head[i], rows_.query[i])) return false;
       } else {
         a_.lse[place] = lse_[i];

@@ -33,7 +33,7 @@ HEADWISE_INLINE Vector exp2(Vector x) {
 #if defined(__AVX512F__)
   return _mm512_scalef_ps(y, x);  // y 2^floor(x)
 #else
-  const Vector power = as_floats((n + 127) << 23);
+  const Vector power = as_floats(reinterpret_cast<Whole>(reinterpret_cast<Positive>(n + 127) << 23));
   return select(x < splat(-126.0f), Vector{}, y * power);
 #endif
 }

@@ -2,14 +2,9 @@
 // up. So while one runs on the main thread, the signal also sets a flag that ends the call.
 #pragma once
 
-#include <csignal>
-
-#if defined(_WIN32)
-#define HEADWISE_HAS_SIGACTION 0
-#else
-#define HEADWISE_HAS_SIGACTION 1
 #include <pthread.h>
-#endif
+
+#include <csignal>
 
 namespace headwise {
 
@@ -17,7 +12,6 @@ namespace headwise {
 class Interruptible {
  public:
   explicit Interruptible(bool wanted) {
-#if HEADWISE_HAS_SIGACTION
     if (!wanted || !pthread_equal(pthread_self(), main_thread())) return;
     if (sigaction(SIGINT, nullptr, &before()) != 0) return;
     // Whoever ignores the signal, or gave the system a handler of another form, is left alone.
@@ -27,19 +21,14 @@ class Interruptible {
     raised() = 0;
     struct sigaction mine = before();
     mine.sa_handler = [](int signal) {
-      raised() = 1;
+      __atomic_store_n(&raised(), 1, __ATOMIC_RELAXED);  // helpers read it, too
       before().sa_handler(signal);
     };
     watching_ = sigaction(SIGINT, &mine, nullptr) == 0;
-#else
-    (void)wanted;
-#endif
   }
 
   ~Interruptible() {
-#if HEADWISE_HAS_SIGACTION
     if (watching_) sigaction(SIGINT, &before(), nullptr);
-#endif
   }
 
   Interruptible(const Interruptible&) = delete;
@@ -48,14 +37,9 @@ class Interruptible {
   const volatile int* flag() const { return watching_ ? &raised() : nullptr; }
 
   // Remembers the thread that imports the module (Python gives signals to the main thread alone).
-#if HEADWISE_HAS_SIGACTION
   static void on_this_thread() { main_thread() = pthread_self(); }
-#else
-  static void on_this_thread() {}
-#endif
 
  private:
-#if HEADWISE_HAS_SIGACTION
   static pthread_t& main_thread() {
     static pthread_t thread{};
     return thread;
@@ -64,7 +48,6 @@ class Interruptible {
     static struct sigaction handler{};
     return handler;
   }
-#endif
   static volatile int& raised() {
     static volatile int flag = 0;
     return flag;

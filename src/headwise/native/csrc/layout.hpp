@@ -33,9 +33,9 @@ HEADWISE_INLINE std::uint16_t bf16_of(float x) {
 }
 
 HEADWISE_INLINE void store_bf16(char* at, Vector x) {
-  const Whole raw = bits_of(x);
-  const Whole rounded = raw + 0x7FFF + ((raw >> 16) & 1);
-  const Whole chosen = (x == x) ? rounded : splat_whole(0x7FC00000);
+  const Positive raw = reinterpret_cast<Positive>(x);
+  const Positive rounded = raw + 0x7FFF + ((raw >> 16) & 1);
+  const Whole chosen = (x == x) ? reinterpret_cast<Whole>(rounded) : splat_whole(0x7FC00000);
   const Positive upper = reinterpret_cast<Positive>(chosen) >> 16;
   *reinterpret_cast<LooseHalf*>(at) = __builtin_convertvector(upper, Half);
 }

@@ -41,6 +41,7 @@ struct Marks {
         const std::int32_t column = mark[__builtin_ctzll(left)];
         const std::uint64_t same = where(mark, column, false);
         left &= ~same;
+        if (column < 0 || column >= ask.mark_columns) continue;  // whoever marked them may have changed their mind
         for (int v = 0; v < vectors; ++v) add(same, softmax, scores, scale, spans, v, mass + column * item_rows);
       }
     }

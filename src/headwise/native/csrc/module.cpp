@@ -39,6 +39,7 @@ int forward_of(nb::tuple problem, nb::tuple out, nb::object rows, bool patient) 
   Reader given(out);
   arguments.out = given.output();
   arguments.lse = given.pointer<float>();
+  given.done();
   arguments.not_finite = &not_finite;
   if (!rows.is_none()) read_rows(nb::cast<nb::tuple>(rows), arguments.rows);
   const int status = run<ForwardArguments>(forward, arguments, patient);
@@ -54,6 +55,7 @@ int backward_of(nb::tuple problem, nb::tuple given_by_forward, nb::tuple grads, 
   arguments.lse = given.pointer<const float>();
   arguments.d_out = given.input();
   arguments.d_lse = given.pointer<const float>();
+  given.done();
   Reader wanted(grads);
   arguments.grad_q = wanted.output();
   arguments.grad_k = wanted.output();
@@ -63,6 +65,7 @@ int backward_of(nb::tuple problem, nb::tuple given_by_forward, nb::tuple grads, 
   arguments.d_bias_batch = wanted.integer();
   arguments.d_bias_head = wanted.integer();
   arguments.d_bias_row = wanted.integer();
+  wanted.done();
   arguments.not_finite = &not_finite;
   const int status = run<BackwardArguments>(backward, arguments, patient);
   return status ? status : not_finite * not_finite_status;
@@ -78,6 +81,7 @@ int measure_of(nb::tuple problem, nb::tuple wanted, bool patient) {
   arguments.map = given.pointer<float>();
   arguments.q_cells = given.integer();
   arguments.k_cells = given.integer();
+  given.done();
   return run<MeasureArguments>(measure, arguments, patient);
 }
 
@@ -89,6 +93,7 @@ nb::tuple check_rows_of(nb::tuple problem, nb::tuple given_by_forward, bool pati
   Reader given(given_by_forward);
   arguments.lse = given.pointer<const float>();
   arguments.rows = given.integer();
+  given.done();
   arguments.error = &error;
   const int status = run<CheckArguments>(check_rows, arguments, patient);
   return nb::make_tuple(status, error);

@@ -1,17 +1,16 @@
 #include "pool.hpp"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <thread>
-#include <vector>
 
 namespace headwise::pool {
 namespace {
@@ -28,7 +27,10 @@ struct Job {
     if (stop && __atomic_load_n(stop, __ATOMIC_RELAXED)) end(Status::interrupted);
     return status.load(std::memory_order_relaxed) != static_cast<int>(Status::ok);
   }
-  void end(Status why) { status.store(static_cast<int>(why), std::memory_order_relaxed); }
+  void end(Status why) {  // the first reason stays
+    int none = static_cast<int>(Status::ok);
+    status.compare_exchange_strong(none, static_cast<int>(why), std::memory_order_relaxed);
+  }
 };
 
 thread_local Job* current = nullptr;
@@ -71,16 +73,25 @@ struct Helpers {
     }
   }
 
+  // Signals are not for helpers: whoever handles one expects to be on a thread of the program's own.
+  void start(int helpers) {
+    sigset_t every, before;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    for (; started < helpers; ++started) {
+      try {
+        std::thread([this] { loop(); }).detach();
+      } catch (...) {  // no more threads to be had: those there are will do
+        break;
+      }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
   void share(Job& mine, int helpers) {
     {
       std::lock_guard<std::mutex> lock(mutex);
-      for (; started < helpers; ++started) {
-        try {
-          std::thread([this] { loop(); }).detach();
-        } catch (...) {  // no more threads to be had: those there are will do
-          break;
-        }
-      }
+      if (started < helpers) start(helpers);
       job = &mine;
       wanted = helpers < started ? helpers : started;
       ++turn;

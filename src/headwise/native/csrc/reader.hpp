@@ -17,7 +17,15 @@ constexpr int not_finite_status = 3;  // beside the numbers of Status
 
 class Reader {
  public:
-  explicit Reader(nanobind::handle tuple) : tuple_(tuple.ptr()), size_(PyTuple_GET_SIZE(tuple.ptr())) {}
+  explicit Reader(nanobind::handle tuple) : tuple_(tuple.ptr()) {
+    if (!PyTuple_CheckExact(tuple_)) throw nanobind::type_error("numbers come as a tuple");
+    size_ = PyTuple_GET_SIZE(tuple_);
+  }
+
+  // Another count than that which is read would make other numbers of those that follow.
+  void done() const {
+    if (at_ != size_) throw nanobind::index_error("more numbers than are read");
+  }
 
   std::int64_t integer() {
     const long long value = PyLong_AsLongLong(next());
@@ -65,7 +73,7 @@ class Reader {
   }
 
   PyObject* tuple_;
-  Py_ssize_t size_, at_ = 0;
+  Py_ssize_t size_ = 0, at_ = 0;
 };
 
 inline void read_mask(nanobind::handle tuple, Mask& mask) {
@@ -92,6 +100,7 @@ inline void read_mask(nanobind::handle tuple, Mask& mask) {
   mask.dense_head = given.integer();
   mask.dense_row = given.integer();
   mask.dense_column = given.integer();
+  given.done();
 }
 
 inline void read_bias(nanobind::handle tuple, Bias& bias) {
@@ -102,6 +111,7 @@ inline void read_bias(nanobind::handle tuple, Bias& bias) {
   bias.head = given.integer();
   bias.row = given.integer();
   bias.column = given.integer();
+  given.done();
 }
 
 // (type, batch, heads, kv_heads, q_len, k_len, d_k, d_v, scale, softcap, q..., k..., v..., sinks,
@@ -127,6 +137,7 @@ inline void read_problem(nanobind::handle tuple, Problem& problem) {
   problem.dropout.rate = given.real();
   problem.dropout.seed = given.integer();
   problem.dropout.batch_start = given.integer();
+  given.done();
 }
 
 inline void read_rows(nanobind::handle tuple, RowStatistics& rows) {
@@ -150,6 +161,7 @@ inline void read_rows(nanobind::handle tuple, RowStatistics& rows) {
   rows.mark_mass = given.pointer<float>();
   rows.reference = given.pointer<float>();
   rows.share = given.pointer<float>();
+  given.done();
 }
 
 }  // namespace headwise

@@ -48,6 +48,16 @@ HEADWISE_INLINE i64 add_safely(i64 b, i64 c) {
   return sum;
 }
 
+// Whether any of the rows first, first + 1, ... of a block may attend to the keys start .. start + keys - 1, by a look
+// at the band alone: with a short window, most blocks are far from most keys.
+inline bool may_reach(const Problem& p, i64 b, i64 first, i64 start, i64 keys) {
+  const Mask& m = p.mask;
+  if (m.prefix && m.prefix[b * m.prefix_batch] > start) return true;
+  const i64 last = least(first + item_rows, p.q_len) - 1;
+  return (m.band_high == unbounded_high || start <= add_safely(last, m.band_high)) &&
+         (m.band_low == unbounded_low || start + keys > add_safely(first, m.band_low));
+}
+
 // How query rows are cut into pieces: 64 rows of one head, or, where queries are few, of all the heads that
 // share keys.
 struct Cut {
@@ -74,8 +84,7 @@ class Rows {
  public:
   static constexpr int most_ranges = 4;
 
-  // The rows `start` .. of those that share key/value head `kv_head`: query heads one after another, as many
-  // as `heads_together` says (1: of `first_head` alone).
+  // `count_` rows from `start` on of those of query heads first_head, first_head + 1, ..., one head after another.
   Rows(const Problem& p, i64 b, i64 first_head, i64 start, int count_) : problem(p), batch(b), count(count_) {
     begin = INT64_MAX, end = INT64_MIN, full_begin = INT64_MIN, full_end = INT64_MAX;
     i64 h = first_head + start / p.q_len, q = start % p.q_len;
@@ -99,7 +108,7 @@ class Rows {
     if (p.mask.q_ids) find_documents();
   }
 
-  // One word for the keys start .. start + count - 1 (count <= 64); where it is partial, the bits too.
+  // One word for the keys start .. start + keys - 1 (keys <= 64); where it is partial, the bits too.
   Tile look(i64 start, int keys, TileMask& mask) const {
     const Mask& m = problem.mask;
     if (start >= end || start + keys <= begin) return mask.kind = Tile::empty;
@@ -244,10 +253,11 @@ class Rows {
       return _mm512_test_epi8_mask(bytes, bytes);
     }
 #endif
-    if (m.dense_column == 1 && keys == 64) {  // eight bytes of 0 or 1 become eight bits
+    if (m.dense_column == 1 && keys == 64) {  // eight bytes become eight bits: true is any that isn't 0
       for (int j = 0; j < 64; j += 8) {
         std::uint64_t eight;
         std::memcpy(&eight, at + j, 8);
+        eight = (((eight & 0x7F7F7F7F7F7F7F7Full) + 0x7F7F7F7F7F7F7F7Full) | eight) >> 7;
         bits |= ((eight & 0x0101010101010101ull) * 0x0102040810204080ull >> 56) << j;
       }
       return bits;

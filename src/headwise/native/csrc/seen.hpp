@@ -45,8 +45,9 @@ struct Seen {
       least_ahead = least(least_ahead, apart);
       most_ahead = most(most_ahead, apart);
     }
+    float* const sums[] = {entropy, distance, first, second, far_entropy, far_distance, far_first, far_second};
     for (int i = 0; i < item_rows; i += lanes) {
-      for (float* sum : {entropy, distance, first, second, far_entropy, far_distance, far_first, far_second})
+      for (float* sum : sums)
         store(sum + i, Vector{});
       store(best + i, splat(-__builtin_inff()));
       store_whole(best_key + i, splat_whole(-1));
@@ -69,12 +70,13 @@ struct Seen {
 
   // As sums do when `top` moves: 2^x x becomes alpha 2^x (x + shift).
   void follow(const Softmax& softmax, int vectors) {
+    float* const sums[] = {distance, far_distance, first, second, far_first, far_second};
     for (int i = 0; i < vectors * lanes; i += lanes) {
       const Vector alpha = load(softmax.alpha + i), shift = load(softmax.shift + i);
       // (The sums already have their alpha.)
       store(entropy + i, fma(load(entropy + i), alpha, shift * load(softmax.sum + i)));
       store(far_entropy + i, fma(load(far_entropy + i), alpha, shift * load(softmax.far + i)));
-      for (float* sum : {distance, far_distance, first, second, far_first, far_second})
+      for (float* sum : sums)
         store(sum + i, load(sum + i) * alpha);
     }
   }

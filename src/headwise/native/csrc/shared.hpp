@@ -32,6 +32,15 @@ HEADWISE_INLINE void add_kept(float& sum, float& lost, float x) {
   sum = total;
 }
 
+inline float sum_of_some(const float* x, int count) {
+  Vector sum{};
+  int i = 0;
+  for (; i + lanes <= count; i += lanes) sum += load(x + i);
+  float total = sum_of(sum);
+  for (; i < count; ++i) total += x[i];
+  return total;
+}
+
 template <class Format>
 class Shared {
  public:
@@ -39,7 +48,7 @@ class Shared {
   bool reserve(const BackwardArguments& arguments, i64 blocks, i64 chunks) {
     a_ = &arguments, blocks_ = blocks, chunks_ = chunks;
     const i64 of_q = a_->batch * a_->heads * blocks;
-    const i64 of_bias = a_->d_bias ? of_q * chunks : 0;  // at most
+    const i64 of_bias = a_->d_bias ? bias_planes() * (a_->d_bias_row ? blocks : 1) * chunks : 0;
     const i64 entries = a_->batch * a_->heads * a_->q_len * a_->d_k;
     const i64 sums = chunks > 1 && Format::size == 2 ? entries : 0, lost = chunks > near_tiles ? entries : 0;
     const i64 lost_bias = a_->d_bias && a_->d_bias_row == 0 ? bias_planes() * a_->k_len : 0;
@@ -91,30 +100,32 @@ class Shared {
     pool::pass_turn(counter);
   }
 
-  // The bias's gradient of a block of rows and a chunk of keys, [key][row] (nullptr: all 0), in the order of batch
-  // entries and heads where they share a bias, and of blocks where rows do.
+  // The gradient of a bias that each row has of its own, of a block of rows and a chunk of keys, [key][row] (nullptr:
+  // all 0), in the order of batch entries and heads where they share it.
   void add_bias(const Rows& rows, i64 chunk, i64 start, i64 keys, const float* from) {
-    const bool by_batch = a_->d_bias_batch != 0, by_head = a_->d_bias_head != 0, by_row = a_->d_bias_row != 0;
-    const i64 h = rows.head[0], block = rows.query[0] / item_rows;
-    const i64 plane = (by_batch ? rows.batch : 0) * (by_head ? a_->heads : 1) + (by_head ? h : 0);
-    const i64 rank = (by_batch ? 0 : rows.batch) * (by_head ? 1 : a_->heads) + (by_head ? 0 : h);
-    std::int32_t* counter = bias_turns_ + (plane * blocks_ + (by_row ? block : 0)) * chunks_ + chunk;
-    const i64 turn = by_row ? rank : rank * blocks_ + block;
-    if (!pool::wait_turn(counter, static_cast<std::int32_t>(turn))) return;
-    if (!by_row) {
-      float* to = a_->d_bias + rows.batch * a_->d_bias_batch + h * a_->d_bias_head + start;
-      float* lost = lost_bias_ + plane * a_->k_len + start;
-      const bool last = turn + 1 == a_->batch * a_->heads / bias_planes() * blocks_;
-      for (i64 j = 0; j < keys; ++j) {
-        if (turn == 0) lost[j] = 0;
-        if (from) add_kept(to[j], lost[j], sum_of_some(from + j * item_rows, rows.count));
-        if (last) to[j] += lost[j];
-      }
-    }
-    for (int i = 0; by_row && from && i < rows.count; ++i) {
-      float* to = a_->d_bias + rows.batch * a_->d_bias_batch + h * a_->d_bias_head + rows.query[i] * a_->d_bias_row +
-                  start;
+    const BiasPlace place = bias_place(rows.batch, rows.head[0]);
+    std::int32_t* counter = bias_turns_ + (place.plane * blocks_ + rows.query[0] / item_rows) * chunks_ + chunk;
+    if (!pool::wait_turn(counter, static_cast<std::int32_t>(place.rank))) return;
+    for (int i = 0; from && i < rows.count; ++i) {
+      float* to = place.start + rows.query[i] * a_->d_bias_row + start;
       for (i64 j = 0; j < keys; ++j) to[j] += from[j * item_rows + i];
+    }
+    pool::pass_turn(counter);
+  }
+
+  // That of a bias which all rows share: the sum over a head's rows, of a chunk of keys, and what the sum lost.
+  void add_key_bias(i64 b, i64 h, i64 chunk, i64 start, i64 keys, const float* sum, const float* sum_lost) {
+    const BiasPlace place = bias_place(b, h);
+    std::int32_t* counter = bias_turns_ + place.plane * chunks_ + chunk;
+    if (!pool::wait_turn(counter, static_cast<std::int32_t>(place.rank))) return;
+    float* to = place.start + start;
+    float* lost = lost_bias_ + place.plane * a_->k_len + start;
+    const bool last = place.rank + 1 == a_->batch * a_->heads / bias_planes();
+    for (i64 j = 0; j < keys; ++j) {
+      if (place.rank == 0) lost[j] = 0;
+      add_kept(to[j], lost[j], sum[j]);
+      add_kept(to[j], lost[j], sum_lost[j]);
+      if (last) to[j] += lost[j];
     }
     pool::pass_turn(counter);
   }
@@ -128,17 +139,20 @@ class Shared {
   float* lost_ = nullptr;       // of the same shape: what dQ's sums lost
   float* lost_bias_ = nullptr;  // [planes, k_len]: of a bias that all rows share
 
+  // Where a head's part of the bias's gradient lies, and which of those who share it the head is.
+  struct BiasPlace {
+    i64 plane, rank;
+    float* start;
+  };
+  BiasPlace bias_place(i64 b, i64 h) const {
+    const bool by_batch = a_->d_bias_batch != 0, by_head = a_->d_bias_head != 0;
+    return {(by_batch ? b : 0) * (by_head ? a_->heads : 1) + (by_head ? h : 0),
+            (by_batch ? 0 : b) * (by_head ? 1 : a_->heads) + (by_head ? 0 : h),
+            a_->d_bias + b * a_->d_bias_batch + h * a_->d_bias_head};
+  }
+
   // How many biases of their own batch entries and heads have.
   i64 bias_planes() const { return (a_->d_bias_batch ? a_->batch : 1) * (a_->d_bias_head ? a_->heads : 1); }
-
-  static float sum_of_some(const float* x, int count) {
-    Vector sum{};
-    int i = 0;
-    for (; i + lanes <= count; i += lanes) sum += load(x + i);
-    float total = sum_of(sum);
-    for (; i < count; ++i) total += x[i];
-    return total;
-  }
 };
 
 }  // namespace headwise::HEADWISE_ISA_NAME
