@@ -74,7 +74,7 @@ class _Solve(torch.autograd.Function):
         if _versions(problem) != ctx.versions:
             raise RuntimeError(
                 "a tensor of the mask, or the positions, was changed in place since the forward pass, and "
-                "the gradient would be that of another call: hand over a copy (.clone()), or change it afterwards"
+                "the gradient would be that of another call: hand over a copy (.clone()), or change it later"
             )
         again = torch.is_grad_enabled()
         if again or carried(d_out, d_lse) or recorded():
