@@ -26,6 +26,28 @@ def without_gradients():
         yield
 
 
+@pytest.fixture
+def products(monkeypatch):
+    """As if oneDNN's float32 products were faster here at any size, from two rows on: the shapes of those
+    that it has computed."""
+    import torch
+
+    from headwise.multihead import projections
+
+    if projections._OPERATION is None or not torch.backends.mkldnn.is_available():
+        pytest.skip("torch has no oneDNN here")
+    product, shapes = projections._multiply, []
+
+    def counted(x, weight, bias=None):
+        shapes.append((tuple(x.shape), tuple(weight.shape)))
+        return product(x, weight, bias)
+
+    monkeypatch.setattr(projections, "faster_from", lambda: 1)
+    monkeypatch.setattr(projections, "_LEAST_ROWS", 2)
+    monkeypatch.setattr(projections, "_multiply", counted)
+    return shapes
+
+
 @pytest.fixture(scope="session")
 def chromium():
     """Chromium, started once: Playwright refuses to run twice in one process."""

@@ -1,4 +1,4 @@
-"""A layer's linears by oneDNN: the same numbers, and out of the way wherever somebody looks."""
+"""Linears by oneDNN: the same numbers, and out of the way wherever somebody looks."""
 
 from __future__ import annotations
 
@@ -14,19 +14,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import headwise as hw
 from headwise.multihead import projections
-from headwise.multihead.projections import by_onednn, project, said
+from headwise.multihead.projections import by_onednn, project, said, weight_by_onednn
 
-pytestmark = pytest.mark.skipif(
-    projections._OPERATION is None or not torch.backends.mkldnn.is_available(),
-    reason="torch has no oneDNN here",
-)
-
-
-@pytest.fixture(autouse=True)
-def measured_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if oneDNN were faster here, at any size."""
-    monkeypatch.setattr(projections, "faster_from", lambda: 1)
-    monkeypatch.setattr(projections, "_LEAST_ROWS", 2)
+pytestmark = pytest.mark.usefixtures("products")
 
 
 def drawn() -> tuple[nn.Linear, torch.Tensor]:
@@ -52,6 +42,38 @@ def test_it_gives_the_product_and_its_gradients() -> None:
                 torch.testing.assert_close(mine.double(), theirs, rtol=1e-5, atol=1e-5)
 
 
+def test_gradients_of_weights_are_torchs_own_product(products: list[object]) -> None:
+    linear, x = drawn()
+    linear(x).sum().backward()
+    usual = linear.weight.grad
+    linear.weight.grad = None
+    project(linear, x).sum().backward()
+    assert usual is not None
+    assert torch.equal(linear.weight.grad, usual)  # type: ignore[arg-type]
+    assert products == [((2, 3, 7), (5, 7))]
+
+
+@pytest.mark.parametrize(("frozen", "kept"), [("weight", (5, 7)), ("x", (2, 3, 7))])
+def test_what_no_gradient_needs_is_not_kept(frozen: str, kept: tuple[int, ...]) -> None:
+    """As torch's linear: a frozen weight keeps no input, and an input without a gradient no weight."""
+    linear, x = drawn()
+    linear.weight.requires_grad_(frozen != "weight")
+    x.requires_grad_(frozen != "x")
+    saved: list[torch.Tensor] = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda one: saved.append(one) or one, lambda one: one):
+        y = project(linear, x)
+    assert [tuple(one.shape) for one in saved] == [kept]
+    y.sum().backward()
+    usual = copy.deepcopy(linear)
+    usual.zero_grad()
+    other = x.detach().clone().requires_grad_(x.requires_grad)
+    usual(other).sum().backward()
+    for mine, right in ((x, other), *zip(linear.parameters(), usual.parameters(), strict=True)):
+        assert (mine.grad is None) == (right.grad is None)
+        if mine.grad is not None:
+            torch.testing.assert_close(mine.grad, right.grad)
+
+
 def test_a_gradient_can_be_differentiated_again() -> None:
     linear, x = drawn()
     found = []
@@ -62,7 +84,7 @@ def test_a_gradient_can_be_differentiated_again() -> None:
     torch.testing.assert_close(*found)
 
 
-def test_whoever_watches_sees_the_module_called() -> None:
+def test_whoever_watches_sees_the_module_called(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hooks, adapters, parametrizations, other classes, other modes: all as without it."""
     linear, x = drawn()
     calls: list[object] = []
@@ -82,6 +104,10 @@ def test_whoever_watches_sees_the_module_called() -> None:
 
     assert not by_onednn(Adapted(7, 5), x)
     assert not by_onednn(parametrizations.weight_norm(nn.Linear(7, 5)), x)
+    with monkeypatch.context() as profiled:
+        profiled.setattr(nn.functional, "linear", lambda *given: None)
+        assert not by_onednn(linear, x)
+        assert not weight_by_onednn(linear.weight, x)
     wrapped = nn.Linear(7, 5)
     wrapped.forward = lambda x: x  # type: ignore[method-assign]
     assert not by_onednn(wrapped, x)
@@ -152,6 +178,7 @@ def test_what_is_not_a_plain_linear_is_torchs_own(monkeypatch: pytest.MonkeyPatc
         got, want = project(module, x), module(x)
         got, want = (y.a if isinstance(y, TwoTensor) else y for y in (got, want))
         assert torch.equal(got, want), name
+    assert not by_onednn(other(weight=torch.ones(7), bias=torch.ones(())), x)
     for module in (other(bias=bias.double()), other(bias=bias[:3]), other(bias=bias.to("meta"))):
         with pytest.raises(RuntimeError) as mine:
             project(module, x)

@@ -78,7 +78,7 @@ def words(found: dict[str, Any]) -> str:
         + ("; OMP_NUM_THREADS is not set)" if said is None else f"; OMP_NUM_THREADS={said})"),
         f"devices   {', '.join(found['devices'])}",
     ]
-    lines.append(f"linears   of a layer: {found['projections']}")
+    lines.append(f"linears   of layers and models: {found['projections']}")
     if not kernel["built"]:
         lines += [
             f"native    no: {kernel['missing']}",

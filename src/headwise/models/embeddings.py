@@ -12,6 +12,7 @@ from headwise.models.checks import check_ids, check_integers, check_range
 from headwise.models.dropping import dropped
 from headwise.models.feed_forward import check_dropout
 from headwise.models.stack_config import StackConfig
+from headwise.multihead.projections import project_by
 from headwise.positions import LearnedPositions, Sinusoidal
 
 
@@ -50,7 +51,7 @@ class TokenEmbedding(nn.Module):
 
     def logits(self, x: Tensor) -> Tensor:
         """Scores of every token, before the softmax."""
-        return F.linear(x, self.weight)
+        return project_by(self.weight, x)
 
     def extra_repr(self) -> str:
         return f"vocab_size={self.vocab_size}, d_model={self.d_model}, scale={self.scale:.4g}"

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from headwise.kernels.quantities import check_share
 from headwise.models.dropping import dropped
+from headwise.multihead.projections import project
 
 Activation = Literal["relu", "gelu"]
 
@@ -56,9 +57,8 @@ class FeedForward(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        hidden = self.activation(self.inner(x))  # [..., d_ff]
-        out: Tensor = self.outer(dropped(self.dropout, hidden))  # [..., d_model]
-        return out
+        hidden = self.activation(project(self.inner, x))  # [..., d_ff]
+        return project(self.outer, dropped(self.dropout, hidden))  # [..., d_model]
 
 
 def check_dropout(dropout: float) -> None:
