@@ -14,7 +14,7 @@ import torch
 
 from benchmarks.common import Way
 from headwise.kernels.native_build import native
-from headwise.kernels.native_call import TYPES
+from headwise.kernels.native_call import TYPES, follow_torchs_threads
 
 PEAK, READING = "peak", "reading"
 
@@ -23,7 +23,7 @@ def peak(dtype: torch.dtype) -> list[Way]:
     """The way that makes `operations(dtype)` at each call; none without the compiled kernel."""
     if native is None:
         return []
-    return [Way(PEAK, lambda _: native.multiply_add(TYPES[dtype]), _threads)]
+    return [Way(PEAK, lambda _: native.multiply_add(TYPES[dtype]), follow_torchs_threads)]
 
 
 def operations(dtype: torch.dtype) -> float:
@@ -40,8 +40,4 @@ def reading(tensors: Sequence[torch.Tensor]) -> list[Way]:
         for x in tensors:
             native.read_memory(x.data_ptr(), x.nbytes // 4)
 
-    return [Way(READING, read, _threads)]
-
-
-def _threads() -> None:
-    native.set_threads(torch.get_num_threads())
+    return [Way(READING, read, follow_torchs_threads)]

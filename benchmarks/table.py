@@ -7,17 +7,19 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that should hold in every row; `missed` names the rows where it doesn't."""
+    """Something that should hold in every row; `missed` names the rows where it doesn't, or counts them."""
 
     text: str
     rows: int
-    missed: tuple[str, ...]
+    missed: tuple[str, ...] | int
 
     def __str__(self) -> str:
         if not self.rows:
             return f"{self.text}: no row says anything of it"
-        held = f"{self.text}: holds in {self.rows - len(self.missed)} of {self.rows} rows"
-        return held + (f"; not in {'; '.join(self.missed)}" if self.missed else "")
+        names = () if isinstance(self.missed, int) else self.missed
+        count = self.missed if isinstance(self.missed, int) else len(self.missed)
+        held = f"{self.text}: holds in {self.rows - count} of {self.rows} rows"
+        return held + (f"; not in {'; '.join(names)}" if names else "")
 
 
 @dataclass

@@ -2,8 +2,9 @@
 
 Forward and backward, in float32 and bfloat16, written in C++ for several instruction sets
 (src/headwise/native/csrc). It skips the tiles that a mask leaves empty, holds no matrix, and its results
-don't depend on the number of threads. Where something in a result isn't finite, the tiled kernel computes
-the call again: what is masked can't leak either way, but rows that do attend to NaN have rules of their own.
+don't depend on the number of threads. Where something in an output isn't finite, or in what a gradient is
+made of, the tiled kernel computes it again: what is masked can't leak either way, but rows that do attend to
+NaN have rules of their own.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def forward_plain(
 def backward(
     problem: Problem, out: Tensor, lse: Tensor, d_out: Tensor, d_lse: Tensor | None
 ) -> tuple[Grads, bool]:
-    """(gradients, whether all of them are finite)."""
+    """(gradients, whether they can be relied on: what they are made of is finite, and overflows nowhere)."""
     told = Told(problem)
     out, lse, d_out = dense_last(out), whole(lse), dense_last(d_out)
     d_lse = None if d_lse is None else whole(d_lse)
@@ -238,13 +238,19 @@ def _room_for_bias(problem: Problem) -> Tensor:
     return room(problem.q, *shape[:3], problem.frame.k_len)
 
 
-def _run(call: Callable[[], int]) -> bool:
-    """Make a call until it isn't interrupted; whether all that it wrote is finite."""
+def follow_torchs_threads() -> None:
+    """Let the kernel use as many threads as torch does."""
     global _threads
     wanted = torch.get_num_threads()
     if wanted != _threads:
         native.set_threads(wanted)
         _threads = wanted
+
+
+def _run(call: Callable[[], int]) -> bool:
+    """Make a call until it isn't interrupted; whether its numbers can be relied on: forward, whether all that
+    it wrote is finite; backward, whether all that it read is, and small enough."""
+    follow_torchs_threads()
     status = call()
     while status == native.INTERRUPTED:  # by a signal whose handler, which has run by now, raised nothing
         status = call()
