@@ -163,7 +163,7 @@ class HeldProgram(Program):
 
 
 def claims(results: Sequence[Result]) -> list[Claim]:
-    """One for each aim of each first label: that the rows reach it. (Which ones do, their last column tells.)"""
+    """One for each aim of each first label: that the rows reach it. (Which do, their last column tells.)"""
     held = [r for r in results if isinstance(r, Held)]
     found: dict[tuple[str, str], list[bool]] = {}
     for r in held:
