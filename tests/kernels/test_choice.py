@@ -45,7 +45,7 @@ def drawn(dtype: torch.dtype = torch.float32, d_v: int = 5) -> tuple[Tensor, Ten
         ({"dropout": 0.25}, WIDEST, "dropout=0.25"),
         ({"softcap": 3.0}, WIDEST, "softcap=3.0"),
         ({"sinks": torch.zeros(4)}, WIDEST, "sinks"),
-        ({"kernel": "reference"}, "reference", "comes later in line"),
+        ({"kernel": "reference"}, "reference", "'reference' was asked for"),
     ],
 )
 def test_auto_takes_the_first_that_does_not_refuse(
@@ -58,6 +58,7 @@ def test_auto_takes_the_first_that_does_not_refuse(
     choice = explain(q, k, v, **options)
     assert choice.kernel.name == kernel
     text = str(choice)
+    assert repr(choice) == text  # what a notebook shows
     assert f"kernel     {kernel}" in text
     assert says in text
     for other, reasons in choice.refusals.items():

@@ -37,9 +37,15 @@ def _end_if_unread(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turn a `UserError` into one line on stderr and exit code 2."""
+    """Turn a `UserError`, or an instruction set that can't be had, into one line on stderr and exit code
+    2."""
     try:
         yield
+    except ValueError as error:  # of the environment, told by the first call that computes
+        if not str(error).startswith("HEADWISE_ISA="):
+            raise
+        print(f"headwise: {printable(str(error))}", file=sys.stderr)
+        sys.exit(2)
     except UserError as error:
         line = printable(" ".join(str(error).split()))
         print(f"headwise: {line}", file=sys.stderr)

@@ -20,7 +20,7 @@ from headwise.kernels.transforms import forward_mode, recorded, under_functions
 KERNELS: tuple[Kernel, ...] = (Native(), TorchFused(), Flex(), Tiled(), Reference())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Choice:
     """The kernel that computes a problem; print it to see why, and what every other one says."""
 
@@ -52,8 +52,13 @@ class Choice:
 
     def _would_do(self, other: str) -> str:
         """Why a kernel that takes the problem isn't the one."""
-        against = named(other).passed_over(self.problem) if self.asked_for == "auto" else None
+        if self.asked_for != "auto":
+            return f"it would do, but {self.asked_for!r} was asked for"
+        against = named(other).passed_over(self.problem)
         return f"it would do, but {against or 'comes later in line'}"
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def choose(problem: Problem, kernel: str = "auto") -> Choice:

@@ -17,8 +17,8 @@ def unbuilt() -> str:
     shows what the compiler said only when asked to."""
     # Without pip's cache, which holds the wheel that was made without the compiler's work.
     again = (
-        "install headwise again with pip install -v --force-reinstall --no-deps --no-cache-dir, which shows "
-        "the compiler's errors"
+        "install headwise again with pip install -v --force-reinstall --no-deps --no-cache-dir . (in the "
+        "folder of its sources), which shows the compiler's errors"
     )
     found = next((one for one in ("g++", "clang++", "c++") if shutil.which(one)), None)
     if found is None:

@@ -75,7 +75,7 @@ def untranslatable(mask: Mask | None, frame: Frame) -> str | None:
         else:
             return (
                 f"mask {part.describe()}: its keys are no range, and its matrix of q_len x k_len = "
-                f"{frame.q_len} x {frame.k_len} is not small"
+                f"{frame.q_len} x {frame.k_len} (of all heads {_pairs(frame):,} pairs) is above {SMALL:,}"
             )
     if prefixed and banded:
         return "mask: a prefix beside another band has two ranges of keys"
@@ -132,7 +132,11 @@ def _step(x: Tensor) -> int:
 
 
 def _small(frame: Frame) -> bool:
-    return prod(frame.batch) * frame.heads * frame.q_len * frame.k_len <= SMALL
+    return _pairs(frame) <= SMALL
+
+
+def _pairs(frame: Frame) -> int:
+    return prod(frame.batch) * frame.heads * frame.q_len * frame.k_len
 
 
 def _conjuncts(mask: Mask) -> Iterator[Mask]:
