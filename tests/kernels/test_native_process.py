@@ -138,6 +138,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory as Linux tells it, in KiB")
 def test_the_gradient_of_a_bias_of_keys_takes_memory_linear_in_length() -> None:
     """Its sums are shared by heads and by blocks of keys, not by pairs of blocks (20 MiB here, and four times
