@@ -165,11 +165,12 @@ class HeldProgram(Program):
 def claims(results: Sequence[Result]) -> list[Claim]:
     """One for each aim of each first label: that the rows reach it. (Which do, their last column tells.)"""
     held = [r for r in results if isinstance(r, Held)]
-    found: dict[tuple[str, str], list[bool]] = {}
+    found: dict[tuple[str, str], dict[str, bool]] = {}
     for r in held:
         for heading, one in r.found.items():
             if one.reached is not None:
-                found.setdefault((r.label[0], heading), []).append(one.reached)
+                found.setdefault((r.label[0], heading), {})[" ".join(r.label[1:])] = one.reached
     return [
-        Claim(f"{first}, {heading}", len(rows), rows.count(False)) for (first, heading), rows in found.items()
+        Claim(f"{first}, {heading}", len(rows), tuple(row for row in rows if not rows[row]), named=False)
+        for (first, heading), rows in found.items()
     ]

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that should hold in every row; `missed` names the rows where it doesn't, or counts them."""
+    """Something that should hold in every row; `missed` names the rows where it doesn't, `named` says whether
+    they are printed."""
 
     text: str
     rows: int
-    missed: tuple[str, ...] | int
+    missed: tuple[str, ...]
+    named: bool = True
 
     def __str__(self) -> str:
         if not self.rows:
             return f"{self.text}: no row says anything of it"
-        names = () if isinstance(self.missed, int) else self.missed
-        count = self.missed if isinstance(self.missed, int) else len(self.missed)
-        held = f"{self.text}: holds in {self.rows - count} of {self.rows} rows"
-        return held + (f"; not in {'; '.join(names)}" if names else "")
+        held = f"{self.text}: holds in {self.rows - len(self.missed)} of {self.rows} rows"
+        return held + (f"; not in {'; '.join(self.missed)}" if self.missed and self.named else "")
 
 
 @dataclass

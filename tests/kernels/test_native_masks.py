@@ -146,19 +146,13 @@ def test_more_keys_than_it_can_count_are_refused() -> None:
 def test_a_mask_that_changes_before_the_backward_pass_is_noticed(kernel: str, what: str) -> None:
     """As autograd notices it of q, k and v: the gradient would be that of another call, and nothing said."""
     q, k, v = drawn()
-    known = {
-        "positions": torch.arange(3),
-        "documents": torch.arange(3) % 2,
-        "a matrix": torch.ones(3, 70) > 0,
+    at, ids, allow = torch.arange(3), torch.arange(3) % 2, torch.ones(3, 70, dtype=torch.bool)
+    ways: dict[str, tuple[Tensor, dict[str, Any]]] = {
+        "positions": (at, {"mask": Causal(), "q_positions": at}),
+        "documents": (ids, {"mask": Documents(torch.arange(70) % 2, ids)}),
+        "a matrix": (allow, {"mask": Allow(allow)}),
     }
-    changing = known[what]
-    options: dict[str, Any] = {}
-    if what == "positions":
-        options = {"mask": Causal(), "q_positions": changing}
-    elif what == "documents":
-        options = {"mask": Documents(torch.arange(70) % 2, changing)}
-    else:
-        options = {"mask": Allow(changing)}
+    changing, options = ways[what]
     out = attention(q.requires_grad_(), k, v, kernel=kernel, **options)
     out.sum().backward(retain_graph=True)
     changing.copy_(torch.zeros_like(changing))

@@ -61,6 +61,12 @@ print('fine' if status == 0 and again else status)
 """
 
 
+def run_alone(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=200, check=False
+    )
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_ctrl_c_ends_a_long_call() -> None:
     """It would take minutes."""
@@ -80,9 +86,7 @@ def test_ctrl_c_ends_a_long_call() -> None:
     "program", [IGNORED, FORKED], ids=["a signal that raises nothing", "a fork after use"]
 )
 def test_other_signals_and_forks(program: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=200, check=False
-    )
+    done = run_alone(program)
     assert done.stdout == "fine\n", done.stderr
 
 
@@ -118,12 +122,6 @@ def test_other_threads_run_meanwhile() -> None:
     while thread.is_alive():
         count += 1
     assert passed[0] > 100
-
-
-def run_alone(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=200, check=False
-    )
 
 
 GRADIENT_OF_A_BIAS = """

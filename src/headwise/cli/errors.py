@@ -41,15 +41,19 @@ def one_line_errors() -> Iterator[None]:
     2."""
     try:
         yield
-    except ValueError as error:  # of the environment, told by the first call that computes
-        if not str(error).startswith("HEADWISE_ISA="):
+    except (UserError, ValueError) as error:
+        if isinstance(error, ValueError) and not _of_the_environment(error):
             raise
-        print(f"headwise: {printable(str(error))}", file=sys.stderr)
-        sys.exit(2)
-    except UserError as error:
         line = printable(" ".join(str(error).split()))
         print(f"headwise: {line}", file=sys.stderr)
         sys.exit(2)
+
+
+def _of_the_environment(error: ValueError) -> bool:
+    """Whether it is told by the first call that computes, since it is about how the command was started."""
+    from headwise.kernels.native_build import NoSuchSet  # with torch, which is there by now
+
+    return isinstance(error, NoSuchSet)
 
 
 def printable(text: str) -> str:

@@ -41,6 +41,12 @@ except ImportError as error:
         MISSING = f"the compiled kernel can't be loaded: {error}"
 
 VARIABLE = "HEADWISE_ISA"
+
+
+class NoSuchSet(ValueError):
+    """The variable HEADWISE_ISA asks for an instruction set that can't be had."""
+
+
 ARGUMENTS = 2  # the order in which kernels/native_call.py writes them: csrc/reader.hpp's number
 if native is not None and getattr(native, "ARGUMENTS", 1) != ARGUMENTS:
     native, MISSING = (
@@ -97,7 +103,7 @@ def isa() -> str | None:
     """The instruction set in use; None where there is no compiled module.
 
     Raises:
-        ValueError: the variable HEADWISE_ISA asks for one that can't be had.
+        NoSuchSet: the variable HEADWISE_ISA asks for one that can't be had.
     """
     global _looked_at
     if native is None:
@@ -105,7 +111,7 @@ def isa() -> str | None:
     if not _looked_at:
         wrong = _built().wrong()
         if wrong is not None:
-            raise ValueError(wrong)
+            raise NoSuchSet(wrong)
         _looked_at = True
     used: str = native.isa()
     return used
