@@ -232,3 +232,19 @@ def test_rows_that_are_not_there_are_told(capsys: pytest.CaptureFixture[str]) ->
     said = capsys.readouterr().err
     assert "--only nothing of this: no row's name contains it; rows are " in said
     assert "softcap forward" in said
+
+
+def test_parts_of_an_observed_call(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("headwise._native", reason="the compiled kernel wasn't built")
+    before = torch.get_num_threads()
+    importlib.import_module("benchmarks.parts").main(16)
+    torch.set_num_threads(before)
+    first, call, *others = capsys.readouterr().out.splitlines()
+    assert "length 16" in first
+    assert call.endswith("1.000")
+    assert [line[:20].strip() for line in others] == [
+        "call, observed",
+        "kernel",
+        "kernel and results",
+        "check",
+    ]
