@@ -1,9 +1,10 @@
-"""Where the time of an observed call goes: the kernel, the check of a few rows, Python. Prints milliseconds of
-one thread, and what each part is of the output's time.
+"""Where the time of an observed call goes: the kernel, the check of a few rows, Python. Prints milliseconds
+of one thread, and what each part is of the output's time.
 
     python -m benchmarks.parts [LENGTH]
 
-Calls of the compiled kernel are made in turn with whole calls, so that they find the caches as these leave them.
+Calls of the compiled kernel are made in turn with whole calls, so that they find the caches as these leave
+them.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def main(length: int) -> None:
             way()
             samples[name].append(time.thread_time() - start)
     print(
-        f"{HEADS} heads of {WIDTH}, length {length}, float32, statistics of queries: time, and share of a call's"
+        f"{HEADS} heads of {WIDTH}, length {length}, float32, statistics of queries: time, share of a call's"
     )
     for name, seconds in samples.items():
         ratio = statistics.median(x / y for x, y in zip(seconds, samples["call"], strict=True))
